@@ -1,0 +1,52 @@
+# Everything a newcomer needs: `make demo` and `make test`. `make help` lists the rest.
+
+SWIFT ?= swift
+SOURCES := Package.swift Sources Tests
+# Tests to run: FILTER='MartletWireTests' make test
+FILTER ?=
+# What `make sanitize-quick` runs: where memory is handled by hand, and where tasks and threads meet.
+SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests|MartletClientTests)\.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Fetch, post, upload and download over TLS from an origin on this machine, and show what happened
+	@Scripts/install.sh build
+	@$(SWIFT) run martlet demo
+
+test: ## Run all tests, also against nginx, Apache, CPython and OpenSSL (FILTER=… runs some)
+	@Scripts/install.sh test
+	@$(SWIFT) test --parallel --disable-xctest $(if $(FILTER),--filter '$(FILTER)')
+
+build: ## Build all for debugging, tests too
+	@Scripts/install.sh build
+	@$(SWIFT) build --build-tests
+
+release: ## Build the optimised martlet program and print where it is
+	@Scripts/install.sh build
+	@$(SWIFT) build -c release --product martlet
+	@$(SWIFT) build -c release --show-bin-path
+
+lint: ## Check the format of all Swift code
+	@Scripts/install.sh lint
+	@$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
+
+format: ## Rewrite all Swift code in the house format
+	@Scripts/install.sh lint
+	@$(SWIFT) format --in-place --parallel --recursive $(SOURCES)
+
+sanitize: FILTERED :=
+sanitize: sanitize-thread sanitize-address ## Run all tests under the thread sanitizer, then under the address sanitizer
+
+sanitize-quick: FILTERED := $(SANITIZE_FILTER)
+sanitize-quick: sanitize-thread sanitize-address ## The same for the part that CI runs (SANITIZE_FILTER=… for another)
+
+sanitize-thread sanitize-address: sanitize-%:
+	@Scripts/install.sh test
+	@Scripts/sanitize.sh $* '$(FILTERED)'
+
+clean: ## Delete all that was built
+	rm -rf .build .build-tsan .build-asan

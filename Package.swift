@@ -1,0 +1,77 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings of every target: the language at its strictest, and no warning left standing.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
+let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "martlet",
+    products: [
+        .library(name: "Martlet", targets: ["Martlet"]),
+        .library(name: "MartletTesting", targets: ["MartletTesting"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-collections.git", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-system.git", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(name: "CLinux"),
+        .target(name: "MartletWire", swiftSettings: strict),
+        .target(
+            name: "MartletTransport", dependencies: ["COpenSSL", "CLinux", deque, heap], swiftSettings: strict
+        ),
+        .target(name: "MartletStorage", dependencies: ["CLinux"], swiftSettings: strict),
+        .target(
+            name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport"],
+            swiftSettings: strict),
+        .target(
+            name: "MartletClient",
+            dependencies: [
+                "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage", "CZlib", httpTypes,
+                logging,
+                systemPackage,
+            ],
+            swiftSettings: strict),
+        .target(name: "Martlet", dependencies: ["MartletClient"], swiftSettings: strict),
+        .target(
+            name: "MartletTesting",
+            dependencies: ["MartletWire", "MartletTransport", "MartletClient", httpTypes, systemPackage],
+            swiftSettings: strict),
+        .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),
+        .testTarget(name: "MartletTransportTests", dependencies: ["MartletTransport"], swiftSettings: strict),
+        .testTarget(
+            name: "MartletConnectionsTests", dependencies: ["MartletConnections"], swiftSettings: strict),
+        .testTarget(name: "MartletStorageTests", dependencies: ["MartletStorage"], swiftSettings: strict),
+        .testTarget(
+            name: "MartletClientTests",
+            dependencies: [
+                "Martlet", "MartletClient", "MartletTesting", "CZlib", "MartletTransport",
+                "MartletConnections", "MartletWire", systemPackage,
+            ],
+            swiftSettings: strict),
+        .testTarget(name: "MartletTestingTests", dependencies: ["MartletTesting"], swiftSettings: strict),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: ["Martlet", "MartletTesting", systemPackage], swiftSettings: strict),
+    ]
+)

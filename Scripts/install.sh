@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Installs what a task needs and the machine lacks, through apt. Says nothing and asks nobody when all is there.
+#
+#   Scripts/install.sh build    headers to compile against
+#   Scripts/install.sh test     the same, and the real servers the tests talk to
+#   Scripts/install.sh lint     nothing to install: checks that the toolchain has swift-format
+#   Scripts/install.sh bench    the same as build, a server to measure against and the tools to measure with
+set -euo pipefail
+
+export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+
+fail() {
+    printf 'install: %s\n' "$1" >&2
+    exit 1
+}
+
+# How one knows that a package's content is there, whoever installed it.
+is_present() {
+    case "$1" in
+        pkg-config) command -v pkg-config ;;
+        libssl-dev) pkg-config --exists 'openssl >= 3.0' ;;
+        zlib1g-dev) pkg-config --exists zlib ;;
+        apache2-bin) command -v apache2 ;;
+        util-linux) command -v setpriv ;;
+        ca-certificates) test -s /etc/ssl/certs/ca-certificates.crt ;;
+        *) command -v "$1" ;;
+    esac >/dev/null 2>&1
+}
+
+find_missing() {
+    missing=()
+    local package
+    for package in "${wanted[@]}"; do
+        is_present "$package" || missing+=("$package")
+    done
+}
+
+build=(pkg-config libssl-dev zlib1g-dev)
+case "${1:-}" in
+    build) wanted=("${build[@]}") ;;
+    test) wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates) ;;
+    bench) wanted=("${build[@]}" nginx wrk curl) ;;
+    lint) wanted=() ;;
+    *) fail "usage: $0 build|test|lint|bench" ;;
+esac
+
+command -v swift >/dev/null 2>&1 || fail "no 'swift' in PATH: Swift 6.2 or later is the one thing to bring along (https://swift.org/install)"
+if [ "$1" = lint ]; then
+    swift format --version >/dev/null 2>&1 || fail "this Swift toolchain has no 'swift format'; a release toolchain of 6.2 or later has it"
+fi
+
+find_missing
+[ "${#missing[@]}" -eq 0 ] && exit 0
+
+list="${missing[*]}"
+command -v apt-get >/dev/null 2>&1 || fail "missing: $list. There is no apt-get here; install their equivalents by hand and run this again"
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null 2>&1 || fail "missing: $list. Neither root nor sudo: ask for 'apt-get install $list'"
+    as_root=(sudo)
+fi
+
+# Debian's server packages start their service on installation. Tests start servers of their own, so a policy
+# forbids it for the length of the installation. A policy that the machine already has stays in force instead.
+policy=/usr/sbin/policy-rc.d
+mark='# Martlet: no service is started while packages are installed'
+log=$(mktemp)
+clean_up() {
+    rm -f "$log"
+    if grep -qsF "$mark" "$policy"; then "${as_root[@]}" rm -f "$policy"; fi
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+printf 'install: apt-get install %s\n' "$list"
+if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\n%s\nexit 101\n' "$mark" | "${as_root[@]}" tee "$policy" >/dev/null
+    "${as_root[@]}" chmod 755 "$policy"
+fi
+
+apt() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -q -y \
+        -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" </dev/null >"$log" 2>&1 && return
+    tail -n 20 "$log" >&2
+    fail "'apt-get $*' failed; its last lines are above"
+}
+apt update
+apt install --no-install-recommends "${missing[@]}"
+
+find_missing
+[ "${#missing[@]}" -eq 0 ] || fail "installed, yet not usable: ${missing[*]} (OpenSSL 3.0 or later is needed: Debian 12 or later has it)"

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs the tests under a sanitizer, in a build folder of its own (.build-tsan, .build-asan).
+#
+#   Scripts/sanitize.sh thread|address [FILTER]
+#
+# FILTER is one of `swift test --filter`: a regular expression over TARGET.Suite/test. Without it, all tests run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# A crash in a sanitized process would hang for minutes in Swift's backtracer; the sanitizer prints its own.
+export SWIFT_BACKTRACE=enable=no
+filter=(${2:+--filter "$2"})
+
+# Builds and runs the tests: sanitizer, build folder, preloaded library. It fails when no test ran.
+run() {
+    local log=$2/sanitize.log
+    swift build --build-tests --sanitize "$1" --scratch-path "$2"
+    env ${3:+LD_PRELOAD="$3"} \
+        swift test --skip-build --disable-xctest --sanitize "$1" --scratch-path "$2" "${filter[@]}" | tee "$log"
+    if ! grep -q 'Test run with [1-9]' "$log"; then
+        echo "sanitize: no test ran${filter:+ (${filter[*]})}" >&2
+        exit 1
+    fi
+}
+
+case "${1:-}" in
+    thread)
+        clang=$(dirname "$(readlink -f "$(command -v swift)")")/clang
+        [ -x "$clang" ] || clang=clang
+        mkdir -p .build-tsan
+        preload=$PWD/.build-tsan/mutex-slow-path.so
+        "$clang" -O1 -Wall -Werror -shared -fPIC Scripts/sanitize/MutexSlowPath.c -o "$preload"
+        run thread .build-tsan "$preload"
+        ;;
+    address)
+        run address .build-asan
+        ;;
+    *)
+        echo "usage: $0 thread|address [FILTER]" >&2
+        exit 2
+        ;;
+esac

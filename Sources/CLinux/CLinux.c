@@ -1,0 +1,2 @@
+/* Header-only target: SwiftPM wants one source file. */
+#include "CLinux.h"

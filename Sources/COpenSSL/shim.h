@@ -1,0 +1,87 @@
+#ifndef MARTLET_COPENSSL_SHIM_H
+#define MARTLET_COPENSSL_SHIM_H
+
+/* OpenSSL 3, and static inline functions for what its headers offer as macros only: Swift imports no macros
+   with arguments. */
+#include <openssl/bio.h>
+#include <openssl/bn.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+/* Contexts */
+
+static inline int martlet_ctx_set_min_version(SSL_CTX *context, int version) {
+    return (int)SSL_CTX_set_min_proto_version(context, version);
+}
+
+static inline int martlet_ctx_set_max_version(SSL_CTX *context, int version) {
+    return (int)SSL_CTX_set_max_proto_version(context, version);
+}
+
+static inline void martlet_ctx_set_mode(SSL_CTX *context) {
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE
+                                  | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+}
+
+static inline void martlet_ctx_set_common_options(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_clear_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_LEGACY_SERVER_CONNECT);
+}
+
+static inline void martlet_ctx_set_no_ticket(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+}
+
+/* Sessions are handed to the callback alone; OpenSSL keeps none itself. */
+static inline void martlet_ctx_set_session_cache(SSL_CTX *context, int is_on) {
+    SSL_CTX_set_session_cache_mode(
+        context, is_on ? SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL : SSL_SESS_CACHE_OFF);
+}
+
+static inline void martlet_ctx_set_read_ahead(SSL_CTX *context, int is_on) {
+    SSL_CTX_set_read_ahead(context, is_on);
+}
+
+static inline int martlet_ctx_add1_chain_certificate(SSL_CTX *context, X509 *certificate) {
+    return (int)SSL_CTX_add1_chain_cert(context, certificate);
+}
+
+static inline int martlet_ctx_set1_curves(SSL_CTX *context, const char *list) {
+    return (int)SSL_CTX_set1_curves_list(context, list);
+}
+
+/* Connections */
+
+static inline int martlet_ssl_set_server_name(SSL *ssl, const char *name) {
+    return (int)SSL_set_tlsext_host_name(ssl, name);
+}
+
+/* BIO */
+
+static inline void martlet_bio_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
+
+static inline void martlet_bio_retry_write(BIO *bio) { BIO_set_retry_write(bio); }
+
+static inline void martlet_bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
+
+static inline long martlet_bio_memory(BIO *bio, char **data) { return BIO_get_mem_data(bio, data); }
+
+/* Keys and certificates */
+
+static inline EVP_PKEY *martlet_generate_p256(void) { return EVP_EC_gen("P-256"); }
+
+static inline int martlet_store_count(X509_STORE *store) {
+    return sk_X509_OBJECT_num(X509_STORE_get0_objects(store));
+}
+
+static inline X509 *martlet_store_certificate(X509_STORE *store, int index) {
+    return X509_OBJECT_get0_X509(sk_X509_OBJECT_value(X509_STORE_get0_objects(store), index));
+}
+
+#endif

@@ -1,0 +1,71 @@
+import MartletTransport
+package import MartletWire
+
+/// A response as its bytes were, with its body still to be read: what programs show that speak for the wire.
+package struct DetailedResponse: Sendable {
+    let call: Call
+    let answer: CallRunner.Answer
+
+    /// The body, as it arrives.
+    package let body: ResponseBody
+
+    /// The final head, byte by byte.
+    package var head: ResponseHead { answer.head }
+
+    /// The interim heads that came first, byte by byte.
+    package var interim: [ResponseHead] { answer.interim }
+
+    /// Fields behind a chunked body, once it has been read to its end.
+    package var trailers: FieldBlock? { answer.exchange.trailers }
+
+    /// What has happened so far.
+    package var metrics: HTTPMetrics {
+        var metrics = answer.metrics
+        let timeline = answer.exchange.timeline
+        metrics.total = MonotonicTime.now().since(call.start)
+        metrics.sentByteCount = timeline.sentByteCount
+        metrics.receivedBodyByteCount = timeline.receivedBodyByteCount
+        return metrics
+    }
+}
+
+extension HTTPSession {
+    /// As `stream`, with all that is known of the response. The URL is used as it is parsed, dot segments included.
+    ///
+    /// - Throws: An ``HTTPError``; `CancellationError`; what the closure throws, as it is.
+    package nonisolated func streamDetailed<Result>(
+        _ request: HTTPRequest, to url: HTTPURL, body: HTTPBody = .none,
+        options: RequestOptions = RequestOptions(),
+        control: TransferControl = TransferControl(), _ handle: (DetailedResponse) async throws -> Result
+    ) async throws -> Result {
+        let call = try Call(
+            request: request, url: url, body: body, options: options, configuration: configuration)
+        return try await run(call, control) { answer in
+            let reader = BodyReader(
+                exchange: answer.exchange, codings: answer.codings, call: call, control: control,
+                attempts: answer.metrics.attempts, byteLimit: options.bodyLimit?.bytes)
+            let body = ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount)
+            return try await handle(DetailedResponse(call: call, answer: answer, body: body))
+        }
+    }
+
+    /// The head that a request would have on the wire, its last empty line included. Nothing is sent, but the body is
+    /// opened as if it were: one that can be read only once is used up.
+    package nonisolated func composedHead(
+        _ request: HTTPRequest, to url: HTTPURL, body: HTTPBody = .none,
+        options: RequestOptions = RequestOptions()
+    ) async throws -> [UInt8] {
+        let call = try Call(
+            request: request, url: url, body: body, options: options, configuration: configuration)
+        let composer = RequestComposer(call: call)
+        return try composer.compose(try await composer.prepareBody()).head
+    }
+}
+
+extension TransferControl {
+    /// How far the request's body has gone.
+    package var uploadProgress: ProgressSequence { ProgressSequence(state: upload) }
+
+    /// How far the response's body has come.
+    package var downloadProgress: ProgressSequence { ProgressSequence(state: download) }
+}

@@ -1,0 +1,146 @@
+/// Why a call failed: one type for everything that Martlet itself has to say.
+///
+/// A cancelled call throws `CancellationError`, and a closure or decoder of the caller's its own error; neither is ever
+/// wrapped in this one.
+public struct HTTPError: Error, Sendable, CustomStringConvertible {
+    /// What happened. More may be added: a `switch` needs a default.
+    public enum Code: String, Hashable, Sendable {
+        /// The URL cannot be parsed, or has a part that cannot be used.
+        case invalidURL
+        /// The request cannot be written as HTTP; nothing was sent.
+        case invalidRequest
+        /// The host's name does not resolve.
+        case resolutionFailed
+        /// No address of the host could be connected to.
+        case connectFailed
+        /// The TLS handshake failed, or a certificate was refused.
+        case tlsFailed
+        /// A clock ran out; ``HTTPError/clock`` says which.
+        case timedOut
+        /// The connection broke.
+        case connectionLost
+        /// The server closed the connection without a single byte of a response.
+        case emptyResponse
+        /// The response ended before it was complete.
+        case truncated
+        /// The response is not HTTP, or breaks its rules.
+        case protocolViolation
+        /// A part of the response exceeds the limit set for it.
+        case limitExceeded
+        /// The body is larger than what may be collected.
+        case bodyTooLarge
+        /// The content coding is corrupt, cut short, unknown, or expands beyond its bounds.
+        case contentDecodingFailed
+        /// The status was not one of those accepted.
+        case unacceptableStatus
+        /// A body that can be read only once would have to be sent again.
+        case bodyNotReplayable
+        /// The body's source gave more or less than its length.
+        case bodyLengthMismatch
+        /// The source of the request's body threw; ``HTTPError/underlying`` is what.
+        case bodySourceFailed
+        /// A file could not be read, written or published.
+        case fileFailed
+        /// The session was invalidated.
+        case sessionInvalidated
+        /// The system refused a resource, such as a descriptor.
+        case systemFailed
+    }
+
+    /// The step a call is in.
+    public enum Phase: String, Hashable, Sendable {
+        /// Nothing has happened on the network.
+        case preparing
+        /// Waiting for a connection to become free.
+        case waitingForConnection
+        /// Looking up the name.
+        case resolving
+        /// Connecting.
+        case connecting
+        /// TLS handshake.
+        case securing
+        /// Sending the request.
+        case sending
+        /// Waiting for the response's head.
+        case awaitingHead
+        /// Receiving the body.
+        case receivingBody
+        /// Making sense of the response.
+        case evaluating
+    }
+
+    /// The clocks of ``Timeouts``.
+    public enum Clock: String, Hashable, Sendable {
+        /// ``Timeouts/poolWait``.
+        case poolWait
+        /// ``Timeouts/connect``.
+        case connect
+        /// ``Timeouts/head``.
+        case head
+        /// ``Timeouts/idle``.
+        case idle
+        /// ``Timeouts/total``.
+        case total
+    }
+
+    /// What happened.
+    public var code: Code
+    /// The step it happened in.
+    public var phase: Phase
+    /// What was wrong and where, in words.
+    public var message: String
+    /// Whether any byte of the request may have reached the server.
+    public var wasSent: Bool
+    /// The origin of the request, such as `https://example.com:8443`.
+    public var origin: String?
+    /// The clock that ran out, where one did.
+    public var clock: Clock?
+    /// How long the call, or the wait that a clock ended, had lasted.
+    public var elapsed: Duration?
+    /// How many times the request was begun.
+    public var attempts: Int
+    /// The error of the layer below: a ``TLSError``, ``ConnectFailure``, ``ResolutionError``, ``HTTPURL/ParseError``,
+    /// ``StorageError``, or one that the body's source threw.
+    public var underlying: (any Error)?
+    /// All attempts to connect that failed, in the order they ended.
+    public var connectFailures: [ConnectFailure]
+    /// The response, where its status or its body is what was wrong: the head, and the body as far as it was collected.
+    public var exchange: HTTPExchange?
+
+    /// An error.
+    public init(
+        _ code: Code, phase: Phase, message: String, wasSent: Bool = false, origin: String? = nil,
+        clock: Clock? = nil, elapsed: Duration? = nil, attempts: Int = 1, underlying: (any Error)? = nil,
+        connectFailures: [ConnectFailure] = [], exchange: HTTPExchange? = nil
+    ) {
+        self.code = code
+        self.phase = phase
+        self.message = message
+        self.wasSent = wasSent
+        self.origin = origin
+        self.clock = clock
+        self.elapsed = elapsed
+        self.attempts = attempts
+        self.underlying = underlying
+        self.connectFailures = connectFailures
+        self.exchange = exchange
+    }
+
+    /// Whether a clock ran out.
+    public var isTimeout: Bool { code == .timedOut }
+
+    /// Whether no connection could be opened, for whatever reason.
+    public var isConnectFailure: Bool {
+        switch code {
+        case .resolutionFailed, .connectFailed, .tlsFailed: true
+        case .timedOut: clock == .connect
+        default: false
+        }
+    }
+
+    /// The code, the origin and the message. URLs in it are without credentials.
+    public var description: String {
+        let place = origin.map { " (\($0))" } ?? ""
+        return "\(code.rawValue)\(place): \(message)"
+    }
+}

@@ -1,0 +1,53 @@
+/// A request that was answered, with its body collected.
+///
+/// It holds no connection and no descriptor: it may be kept, copied and passed around at will.
+public struct HTTPExchange: Sendable {
+    /// Where the answer came from.
+    public enum Source: String, Hashable, Sendable {
+        /// A server, through the network.
+        case network
+    }
+
+    /// The request as it was asked for.
+    public var request: HTTPRequest
+    /// The URL that answered.
+    public var url: HTTPURL
+    /// Status and fields. Several fields of one name stand in the order they came.
+    public var response: HTTPResponse
+    /// The body, with content coding undone.
+    public var body: [UInt8]
+    /// Fields that came behind a chunked body; they are never merged into the head (RFC 9110 §6.5).
+    public var trailers: HTTPFields?
+    /// The interim responses that came first: 100, 102, 103 (RFC 9110 §15.2).
+    public var interimResponses: [HTTPResponse]
+    /// When the parts of the call happened.
+    public var metrics: HTTPMetrics
+    /// Where the answer came from.
+    public var source: Source
+    /// The head's fields byte by byte, in order, `Set-Cookie` apart.
+    package var rawHead: ResponseHead
+    /// The interim heads byte by byte.
+    package var rawInterim: [ResponseHead]
+    /// The trailers byte by byte.
+    package var rawTrailers: FieldBlock?
+
+    /// The body as text: by its byte order mark, else the `charset` of `Content-Type`, else UTF-8. Bytes that make no sense
+    /// become U+FFFD.
+    public var text: String {
+        let type = response.headerFields[.contentType].flatMap { MediaType($0) }
+        return TextDecoding(charset: type?.charset).text(from: body)
+    }
+
+    /// The exchange itself if the status is 2xx.
+    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange.
+    public func validated() throws(HTTPError) -> HTTPExchange {
+        guard response.status.kind == .successful else {
+            throw HTTPError(
+                .unacceptableStatus, phase: .evaluating,
+                message: "the status is \(response.status.code) \(response.status.reasonPhrase)",
+                wasSent: true,
+                origin: url.origin.description, attempts: metrics.attempts, exchange: self)
+        }
+        return self
+    }
+}

@@ -1,0 +1,28 @@
+/// When the parts of a call happened, on the monotonic clock, and what moved.
+public struct HTTPMetrics: Hashable, Sendable {
+    /// Waiting for a connection: free, or opened.
+    public var wait: Duration = .zero
+    /// Looking up the name; `nil` where nothing was looked up for this call.
+    public var dns: Duration?
+    /// Connecting the transport; `nil` on a reused connection.
+    public var connect: Duration?
+    /// The TLS handshake; `nil` on a plain or reused connection.
+    public var tls: Duration?
+    /// From the call's start to the response's head.
+    public var firstByte: Duration?
+    /// From the call's start to its end.
+    public var total: Duration = .zero
+    /// Whether the connection had carried another exchange before.
+    public var isConnectionReused = false
+    /// Bytes written: head, framing and body.
+    public var sentByteCount: UInt64 = 0
+    /// Bytes of the body received, before content coding was undone.
+    public var receivedBodyByteCount: UInt64 = 0
+    /// How many times the request was begun; more than 1 after a kept connection turned out dead, or a 417.
+    public var attempts = 1
+    /// The connection that was used.
+    public var connection: ConnectionInformation?
+
+    /// Metrics of a call on which nothing has happened.
+    public init() {}
+}

@@ -1,0 +1,321 @@
+import Logging
+import MartletConnections
+import MartletTransport
+import MartletWire
+public import SystemPackage
+
+/// Where calls are made: a pool of connections, and the settings calls start from.
+///
+/// A session needs no shutdown. When the last reference to it goes, its connections close; calls that run keep what they
+/// need until they end. Views made by ``with(_:)`` share its connections.
+///
+/// Cancelling the task that awaits a call cancels the call: it throws `CancellationError` without waiting for the peer,
+/// and its connection closes.
+public actor HTTPSession {
+    /// The settings. A view with others is made by ``with(_:)``.
+    public nonisolated let configuration: SessionConfiguration
+
+    package nonisolated let core: SessionCore
+    nonisolated let dialer: Dialer
+
+    /// A session with settings of its own.
+    public init(configuration: SessionConfiguration = .default) {
+        self.init(configuration: configuration, loop: EventLoop.sharedOrStalled)
+    }
+
+    init(configuration: SessionConfiguration, loop: EventLoop) {
+        self.configuration = configuration
+        core = SessionCore(configuration: configuration, loop: loop)
+        dialer = Dialer(settings: configuration.dialSettings, loop: loop)
+    }
+
+    private init(configuration: SessionConfiguration, core: SessionCore, dialer: Dialer) {
+        self.configuration = configuration
+        self.core = core
+        self.dialer = dialer
+    }
+
+    /// The executor that runs tasks on the event loop's own thread.
+    ///
+    /// Tasks that prefer it (`Task(executorPreference:)`) are resumed without a change of threads, which carries about a
+    /// quarter more small requests where hundreds of connections are busy, and fewer where one is. Such tasks must not
+    /// block: the loop serves all sessions.
+    public static var loopExecutor: any TaskExecutor {
+        EventLoop.sharedOrStalled
+    }
+
+    /// A view of this session with other settings.
+    ///
+    /// It shares the connections, and their limits. Where the change touches how connections are opened (TLS, resolver,
+    /// addresses, sockets), connections of the view and of the session are never exchanged.
+    public nonisolated func with(_ change: (inout SessionConfiguration) -> Void) -> HTTPSession {
+        var changed = configuration
+        change(&changed)
+        let keepsDialer = changed.dialSettings.isEqual(to: configuration.dialSettings)
+        return HTTPSession(
+            configuration: changed, core: core,
+            dialer: keepsDialer ? dialer : Dialer(settings: changed.dialSettings, loop: core.loop))
+    }
+
+    // MARK: Buffered
+
+    /// Sends a request and collects its answer. A status of 400 or more is an answer, not an error.
+    ///
+    /// - Throws: An ``HTTPError``; `CancellationError`.
+    public nonisolated func send(
+        _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        let url = try HTTPSession.url(of: request)
+        return try await send(request, to: url, body: body, options: options, control: TransferControl())
+    }
+
+    /// Sends a request by method and URL; else as ``send(_:body:options:)``.
+    public nonisolated func send(
+        _ method: HTTPRequest.Method, _ url: HTTPURL, headers: HTTPFields = HTTPFields(),
+        body: HTTPBody = .none,
+        options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        let request = HTTPRequest(method: method, url: url, headerFields: headers)
+        return try await send(request, to: url, body: body, options: options, control: TransferControl())
+    }
+
+    nonisolated func send(
+        _ request: HTTPRequest, to url: HTTPURL, body: HTTPBody, options: RequestOptions,
+        control: TransferControl,
+        head: Outcome<HTTPResponse>? = nil
+    ) async throws -> HTTPExchange {
+        let call = try Call(
+            request: request, url: url, body: body, options: options, configuration: configuration)
+        return try await run(call, control) { answer in
+            head?.settle(.success(HeadConversion.response(answer.head)))
+            let limit = (options.bodyLimit ?? configuration.bufferedBodyLimit).bytes
+            let reader = BodyReader(
+                exchange: answer.exchange, codings: answer.codings, call: call, control: control,
+                attempts: answer.metrics.attempts, byteLimit: limit)
+            if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit) {
+                throw reader.tooLarge(limit)
+            }
+            let body = try await reader.collect()
+            return HTTPSession.exchange(call, answer, body: body)
+        }
+    }
+
+    // MARK: Streamed
+
+    /// Sends a request and hands its answer to a closure as it arrives.
+    ///
+    /// When the closure returns, what is left of the body is taken up if it is small, by a task that nobody waits for;
+    /// else the connection is closed. Bodies have no limit here, unless `options` sets one.
+    ///
+    /// - Throws: An ``HTTPError``; `CancellationError`; what the closure throws, as it is.
+    public nonisolated func stream<Result>(
+        _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
+        _ handle: (HTTPResponse, ResponseBody) async throws -> Result
+    ) async throws -> Result {
+        let url = try HTTPSession.url(of: request)
+        let control = TransferControl()
+        let call = try Call(
+            request: request, url: url, body: body, options: options, configuration: configuration)
+        return try await run(call, control) { answer in
+            let reader = BodyReader(
+                exchange: answer.exchange, codings: answer.codings, call: call, control: control,
+                attempts: answer.metrics.attempts, byteLimit: options.bodyLimit?.bytes)
+            return try await handle(
+                HeadConversion.response(answer.head),
+                ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount))
+        }
+    }
+
+    // MARK: Files
+
+    /// Sends a body and tells how far it has come.
+    /// - Parameter progress: Called with the newest state, not with every one; the last state always comes.
+    @discardableResult
+    public nonisolated func upload(
+        _ body: HTTPBody, to request: HTTPRequest, options: RequestOptions = RequestOptions(),
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws -> HTTPExchange {
+        let url = try HTTPSession.url(of: request)
+        let control = TransferControl()
+        return try await HTTPSession.reporting(control.upload, to: progress) {
+            try await self.send(request, to: url, body: body, options: options, control: control)
+        }
+    }
+
+    /// Sends a request and writes the body of its answer to a file, which appears under its name when it is complete.
+    ///
+    /// Until then, and whatever fails, a file of that name is what it was. The status must be 2xx. The bytes are synced
+    /// before the file is renamed.
+    ///
+    /// - Parameters:
+    ///   - path: The file's name; its folder must exist.
+    ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
+    ///   - progress: Called with the newest state, not with every one; the last state always comes.
+    /// - Returns: The exchange, with an empty body.
+    /// - Throws: An ``HTTPError``: `.unacceptableStatus` with the response, `.fileFailed`; `CancellationError`.
+    @discardableResult
+    public nonisolated func download(
+        _ request: HTTPRequest, to path: FilePath, overwrites: Bool = false, body: HTTPBody = .none,
+        options: RequestOptions = RequestOptions(), progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws -> HTTPExchange {
+        let url = try HTTPSession.url(of: request)
+        let control = TransferControl()
+        return try await HTTPSession.reporting(control.download, to: progress) {
+            try await self.download(
+                request, from: url, to: path, overwrites: overwrites, body: body, options: options,
+                control: control)
+        }
+    }
+
+    /// Fetches a URL into a file; else as ``download(_:to:overwrites:body:options:progress:)``.
+    @discardableResult
+    public nonisolated func download(
+        _ url: String, to path: FilePath, overwrites: Bool = false,
+        options: RequestOptions = RequestOptions(),
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws -> HTTPExchange {
+        try await download(
+            HTTPRequest(method: .get, url: url), to: path, overwrites: overwrites, options: options,
+            progress: progress)
+    }
+
+    nonisolated func download(
+        _ request: HTTPRequest, from url: HTTPURL, to path: FilePath, overwrites: Bool, body: HTTPBody,
+        options: RequestOptions, control: TransferControl, head: Outcome<HTTPResponse>? = nil
+    ) async throws -> HTTPExchange {
+        let call = try Call(
+            request: request, url: url, body: body, options: options, configuration: configuration)
+        let limit = configuration.bufferedBodyLimit.bytes
+        return try await run(call, control) { answer in
+            head?.settle(.success(HeadConversion.response(answer.head)))
+            let isSuccess = (200...299).contains(answer.head.status)
+            let reader = BodyReader(
+                exchange: answer.exchange, codings: answer.codings, call: call, control: control,
+                attempts: answer.metrics.attempts, byteLimit: isSuccess ? options.bodyLimit?.bytes : limit)
+            guard isSuccess else {
+                let body = try await reader.collect()
+                _ = try HTTPSession.exchange(call, answer, body: body).validated()
+                return HTTPSession.exchange(call, answer, body: body)
+            }
+            let download = FileDownload(path: path, overwrites: overwrites, origin: url.origin.description)
+            try await download.write(reader)
+            return HTTPSession.exchange(call, answer, body: [])
+        }
+    }
+
+    /// Runs a call while a closure is told of its progress.
+    private static func reporting(
+        _ state: ProgressState, to progress: (@Sendable (TransferProgress) -> Void)?,
+        _ body: @escaping @Sendable () async throws -> HTTPExchange
+    ) async throws -> HTTPExchange {
+        guard let progress else { return try await body() }
+        async let exchange = body()
+        for await value in ProgressSequence(state: state) { progress(value) }
+        return try await exchange
+    }
+
+    // MARK: Running
+
+    /// Runs a call up to its head, then a closure with the answer; ends everything the call has open.
+    nonisolated func run<Result>(
+        _ call: Call, _ control: TransferControl, _ consume: (CallRunner.Answer) async throws -> Result
+    ) async throws -> Result {
+        guard let number = core.enter(control) else {
+            throw HTTPError(
+                .sessionInvalidated, phase: .preparing, message: "the session was invalidated",
+                origin: call.url.origin.description)
+        }
+        defer {
+            core.leave(number)
+            control.upload.update { $0.isFinished = true }
+            control.download.update { $0.isFinished = true }
+        }
+        let runner = CallRunner(core: core, dialer: dialer, call: call, control: control)
+        do {
+            return try await withTaskCancellationHandler {
+                if Task.isCancelled { throw CancellationError() }
+                let answer = try await runner.run()
+                defer { answer.exchange.finish() }
+                log(call, answer)
+                return try await consume(answer)
+            } onCancel: {
+                control.cancel()
+            }
+        } catch {
+            configuration.logger.debug(
+                "call failed",
+                metadata: [
+                    "method": "\(call.request.method)", "origin": "\(call.url.origin)", "error": "\(error)",
+                ])
+            throw error
+        }
+    }
+
+    private nonisolated func log(_ call: Call, _ answer: CallRunner.Answer) {
+        configuration.logger.debug(
+            "response",
+            metadata: [
+                "method": "\(call.request.method)", "origin": "\(call.url.origin)",
+                "status": "\(answer.head.status)", "reused": "\(answer.metrics.isConnectionReused)",
+            ])
+    }
+
+    static func exchange(_ call: Call, _ answer: CallRunner.Answer, body: [UInt8]) -> HTTPExchange {
+        var metrics = answer.metrics
+        let timeline = answer.exchange.timeline
+        metrics.total = MonotonicTime.now().since(call.start)
+        metrics.sentByteCount = timeline.sentByteCount
+        metrics.receivedBodyByteCount = timeline.receivedBodyByteCount
+        let trailers = answer.exchange.trailers
+        return HTTPExchange(
+            request: call.request, url: call.url, response: HeadConversion.response(answer.head), body: body,
+            trailers: trailers.map(HeadConversion.fields),
+            interimResponses: answer.interim.map(HeadConversion.response), metrics: metrics, source: .network,
+            rawHead: answer.head, rawInterim: answer.interim, rawTrailers: trailers)
+    }
+
+    static func url(of request: HTTPRequest) throws(HTTPError) -> HTTPURL {
+        guard let scheme = request.scheme, let authority = request.authority else {
+            throw HTTPError(
+                .invalidURL, phase: .preparing,
+                message: "the request has no scheme or no authority, and so no place to go")
+        }
+        return try HTTPSession.url("\(scheme)://\(authority)\(request.path ?? "/")")
+    }
+
+    static func url(_ string: String) throws(HTTPError) -> HTTPURL {
+        do throws(HTTPURL.ParseError) {
+            return try HTTPURL(string)
+        } catch {
+            throw HTTPError(.invalidURL, phase: .preparing, message: error.description, underlying: error)
+        }
+    }
+
+    // MARK: The session
+
+    /// Counts of connections by what they do, and of requests that wait for one.
+    public nonisolated var poolStatus: PoolStatus {
+        core.pool.snapshot
+    }
+
+    /// How many calls run.
+    public nonisolated var runningCallCount: Int {
+        core.runningCount
+    }
+
+    /// Changes how many connections there may be, while calls run; views share the change.
+    public nonisolated func setPoolLimits(_ limits: PoolLimits) {
+        core.pool.setLimits(limits)
+    }
+
+    /// Lets the calls that run end, then closes all connections. New calls throw at once; views share the end.
+    public func finishAndInvalidate() async {
+        await core.invalidate(cancelling: false)
+    }
+
+    /// Cancels the calls that run and closes all connections; returns when they have ended. New calls throw at once;
+    /// views share the end.
+    public func invalidateAndCancel() async {
+        await core.invalidate(cancelling: true)
+    }
+}

@@ -1,0 +1,143 @@
+import MartletConnections
+import MartletTransport
+public import SystemPackage
+
+/// A call one can hold: its progress, its pause, its end.
+///
+/// It runs from the moment it is made. Dropping it does not stop it; ``cancel()`` does. Awaiting ``value`` from a task
+/// that is cancelled throws `CancellationError` there, and does not cancel the call, which others may be waiting for.
+public actor HTTPTask {
+    /// What a task moves.
+    public enum Kind: String, Hashable, Sendable {
+        /// A request and an answer in memory.
+        case data
+        /// A body that is sent.
+        case upload
+        /// A body that is written to a file.
+        case download
+    }
+
+    /// What a task is doing.
+    public enum State: String, Hashable, Sendable {
+        /// It runs.
+        case running
+        /// It is paused: nothing is read or written, and the idle clock stands.
+        case paused
+        /// It ended with an answer.
+        case completed
+        /// It ended with an error.
+        case failed
+        /// It was cancelled.
+        case cancelled
+    }
+
+    /// What it moves.
+    public nonisolated let kind: Kind
+    /// What was asked for.
+    public nonisolated let request: HTTPRequest
+    private nonisolated let control: TransferControl
+    private nonisolated let outcome: Outcome<HTTPExchange>
+    private nonisolated let head: Outcome<HTTPResponse>
+
+    init(
+        kind: Kind, request: HTTPRequest,
+        run: @escaping @Sendable (TransferControl, Outcome<HTTPResponse>) async throws -> HTTPExchange
+    ) {
+        self.kind = kind
+        self.request = request
+        let control = TransferControl()
+        let outcome = Outcome<HTTPExchange>()
+        let head = Outcome<HTTPResponse>()
+        self.control = control
+        self.outcome = outcome
+        self.head = head
+        // Unstructured, since the call is this object's and not its maker's: it outlives the scope that began it.
+        Task {
+            do {
+                let exchange = try await run(control, head)
+                head.settle(.success(exchange.response))
+                outcome.settle(.success(exchange))
+            } catch {
+                head.settle(.failure(error))
+                outcome.settle(.failure(error))
+            }
+            control.upload.update { $0.isFinished = true }
+            control.download.update { $0.isFinished = true }
+        }
+    }
+
+    /// The answer, once it is complete.
+    /// - Throws: An ``HTTPError``; `CancellationError` when the call, or the task that awaits it, was cancelled.
+    public var value: HTTPExchange {
+        get async throws { try await outcome.value }
+    }
+
+    /// The head of the answer, as soon as it has come.
+    /// - Throws: As ``value``.
+    public var response: HTTPResponse {
+        get async throws { try await head.value }
+    }
+
+    /// How far the request's body has gone.
+    public nonisolated var uploadProgress: ProgressSequence {
+        ProgressSequence(state: control.upload)
+    }
+
+    /// How far the answer's body has come.
+    public nonisolated var downloadProgress: ProgressSequence {
+        ProgressSequence(state: control.download)
+    }
+
+    /// What it is doing.
+    public var state: State {
+        switch outcome.settled {
+        case .success: .completed
+        case .failure(let error): error is CancellationError ? .cancelled : .failed
+        case nil: control.isPaused ? .paused : .running
+        }
+    }
+
+    /// Stops reading and writing. The peer is held by the TCP window, and the idle clock stands still; the total clock
+    /// goes on.
+    public func pause() {
+        control.pause()
+    }
+
+    /// Goes on after a pause.
+    public func resume() {
+        control.resume()
+    }
+
+    /// Ends the call: ``value`` throws `CancellationError`, and the connection closes. Nothing where it has ended.
+    public func cancel() {
+        control.cancel()
+    }
+}
+
+extension HTTPSession {
+    /// Begins a call and returns it.
+    ///
+    /// It is an upload if it has a body, else a data task.
+    public func task(
+        for request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions()
+    ) -> HTTPTask {
+        HTTPTask(kind: body.isPresent ? .upload : .data, request: request) { control, head in
+            try await self.send(
+                request, to: try HTTPSession.url(of: request), body: body, options: options, control: control,
+                head: head)
+        }
+    }
+
+    /// Begins a download to a file and returns it; else as ``download(_:to:overwrites:body:options:progress:)``.
+    public func downloadTask(
+        for request: HTTPRequest, to path: FilePath, overwrites: Bool = false,
+        options: RequestOptions = RequestOptions()
+    ) -> HTTPTask {
+        HTTPTask(kind: .download, request: request) { control, head in
+            try await self.download(
+                request, from: try HTTPSession.url(of: request), to: path, overwrites: overwrites,
+                body: .none,
+                options: options, control: control, head: head)
+        }
+    }
+}

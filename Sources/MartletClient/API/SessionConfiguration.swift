@@ -1,0 +1,91 @@
+public import Logging
+
+/// The library's version, as semantic versioning has it.
+public let martletVersion = "0.1.0"
+
+/// The settings of a session: what every call starts from. Each call can override what concerns it alone.
+public struct SessionConfiguration: Sendable {
+    /// The clocks of a call.
+    public var timeouts = Timeouts()
+
+    /// The largest body that is collected in memory, after content coding is undone; 16 MiB by default.
+    ///
+    /// It stops a server from filling the memory. Streaming and downloading to a file have no such limit.
+    public var bufferedBodyLimit = ByteCount.mebibytes(16)
+
+    /// Fields that every request has unless it sets them itself.
+    public var headers = HTTPFields()
+
+    /// What `User-Agent` says; `nil` sends none.
+    public var userAgent: String? = "Martlet/\(martletVersion)"
+
+    /// Whether gzip and deflate are asked for and undone as the body streams; `true` by default.
+    ///
+    /// Nothing is undone that was not asked for: a request that sets `Accept-Encoding` itself gets the body as it came.
+    public var decompressesResponses = true
+
+    /// The bounds on what a compressed body may expand to.
+    public var decompressionLimits = DecompressionLimits()
+
+    /// How long the body of a request with `Expect: 100-continue` waits for the server's word; 1 s by default, as curl.
+    public var continueTimeout = Duration.seconds(1)
+
+    /// How many connections there may be, and for how long.
+    public var pool = PoolLimits()
+
+    /// What a response may look like before it is refused.
+    public var wireLimits = WireLimits()
+
+    /// What TLS demands and offers.
+    public var tls = TLSSettings()
+
+    /// Looks names up; the system's resolver by default.
+    public var resolver: any Resolver = SystemResolver()
+
+    /// Addresses to use in place of a look-up, as curl's `--resolve`; the host `*` stands for any.
+    public var resolveOverrides: [Endpoint: [SocketAddress]] = [:]
+
+    /// Other places to connect to than the URL's, as curl's `--connect-to`; the first that applies counts. Names in the
+    /// request and in TLS stay the URL's.
+    public var connectRedirections: [ConnectRedirection] = []
+
+    /// A unix domain socket to connect to in place of the network, as curl's `--unix-socket`; a leading `@` names one in
+    /// the abstract space. `nil` by default.
+    public var unixSocketPath: String?
+
+    /// How the addresses of a host are raced (RFC 8305).
+    public var connectRace = ConnectRaceSettings()
+
+    /// What is set on each socket.
+    public var socketOptions = SocketOptions()
+
+    /// Who goes first when requests wait for a connection.
+    public var priority = RequestPriority.normal
+
+    /// Where the session tells what it does; silent by default. Neither credentials nor bodies are ever logged.
+    public var logger = Logger(label: "martlet") { _ in SwiftLogNoOpLogHandler() }
+
+    /// Connects in place of the network; set by a mock transport.
+    package var connector: (any StreamConnector)?
+
+    private init() {}
+
+    /// The defaults.
+    public static var `default`: SessionConfiguration { SessionConfiguration() }
+
+    /// The defaults, and nothing of a call outlives it: nothing is written to disk, and TLS sessions are not resumed, so
+    /// that servers cannot link one connection to another by them.
+    public static var ephemeral: SessionConfiguration {
+        var configuration = SessionConfiguration()
+        configuration.tls.usesSessionTickets = false
+        return configuration
+    }
+
+    /// What the dialer is told.
+    var dialSettings: DialSettings {
+        DialSettings(
+            resolver: resolver, overrides: resolveOverrides, redirections: connectRedirections,
+            unixSocketPath: unixSocketPath, race: connectRace, socket: socketOptions, tls: tls,
+            connector: connector)
+    }
+}

@@ -1,0 +1,136 @@
+extension HTTPURL {
+    /// The port to connect to, 1–65535: the one written, else the scheme's default.
+    public var port: Int { explicitPort ?? scheme.defaultPort }
+
+    /// Whether the host is an IPv4 or IPv6 address rather than a name.
+    public var isIPLiteral: Bool { hostKind != .name }
+
+    /// Whether the host is an IPv6 address.
+    public var isIPv6Literal: Bool { hostKind == .ipv6 }
+
+    /// The user name, percent-decoded; nil when the address has no user info. Empty when only a password was
+    /// given.
+    public var user: String? { userInfo.map { PercentEncoding.decoded($0.user) } }
+
+    /// The password, percent-decoded; nil when there is none. Keep it out of logs.
+    public var password: String? { userInfo?.password.map { PercentEncoding.decoded($0) } }
+
+    /// Scheme, host and port.
+    public var origin: Origin { Origin(scheme: scheme, host: host, port: port) }
+
+    /// Path and query as they stand in a request line to the origin (RFC 9112 §3.2.1).
+    public var requestTarget: String { query.map { "\(path)?\($0)" } ?? path }
+
+    /// The address as it stands in a request line to a proxy (RFC 9112 §3.2.2): no user info, no fragment.
+    public var absoluteForm: String { "\(scheme)://\(hostFieldValue)\(requestTarget)" }
+
+    /// The value of the `Host` field (RFC 9110 §7.2): IPv6 in brackets, the port only when it is not the
+    /// default.
+    public var hostFieldValue: String {
+        let bracketed = hostKind == .ipv6 ? "[\(host)]" : host
+        return explicitPort.map { "\(bracketed):\($0)" } ?? bracketed
+    }
+
+    /// The whole address, password and fragment included. Keep it out of logs: ``redacted`` is for those.
+    public var absoluteString: String {
+        let credentials = userInfo.map { info in
+            info.password.map { "\(info.user):\($0)@" } ?? "\(info.user)@"
+        }
+        return serialized(credentials: credentials ?? "")
+    }
+
+    /// The whole address with the password, if any, replaced by `***`.
+    public var redacted: String {
+        let credentials = userInfo.map { info in
+            info.password == nil ? "\(info.user)@" : "\(info.user):***@"
+        }
+        return serialized(credentials: credentials ?? "")
+    }
+
+    /// The same address without user name and password.
+    public var withoutUserInfo: HTTPURL {
+        HTTPURL(
+            scheme: scheme, userInfo: nil, host: host, hostKind: hostKind, explicitPort: explicitPort,
+            path: path,
+            query: query, fragment: fragment)
+    }
+
+    /// The same address with another's fragment when it has none itself: what a redirect does (RFC 9110
+    /// §10.2.2).
+    package func inheritingFragment(of other: HTTPURL) -> HTTPURL {
+        guard fragment == nil, let inherited = other.fragment else { return self }
+        return HTTPURL(
+            scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind, explicitPort: explicitPort,
+            path: path, query: query, fragment: inherited)
+    }
+
+    /// The same address with items added to the end of its query.
+    ///
+    /// Names and values are encoded as in a form (``FormEncoding``) but with `%20` for a space, which every
+    /// server reads the same way. An item without a value is its name alone. No items: the address is
+    /// returned unchanged.
+    ///
+    /// - Throws: ``ParseError/Code/tooLong`` when the result is longer than ``lengthLimit``; the position is
+    ///   where the added part begins.
+    public func appending(queryItems: [QueryItem]) throws(ParseError) -> HTTPURL {
+        guard !queryItems.isEmpty else { return self }
+        let added = FormEncoding.encoded(queryItems, space: .percentEncoded)
+        let joined = query.map { $0.isEmpty ? added : "\($0)&\(added)" } ?? added
+        let result = HTTPURL(
+            scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind, explicitPort: explicitPort,
+            path: path, query: joined, fragment: fragment)
+        guard result.serializedLength <= HTTPURL.lengthLimit else {
+            let kept = absoluteForm.count
+            throw ParseError(
+                code: .tooLong, offset: kept,
+                message: "the address would be longer than \(HTTPURL.lengthLimit) bytes with its added query")
+        }
+        return result
+    }
+
+    /// The most bytes ``absoluteString`` has.
+    var serializedLength: Int {
+        let fixed =
+            scheme.rawValue.utf8.count + host.utf8.count + path.utf8.count + "://@[]:65535?#:".utf8.count
+        let credentials = userInfo.map { $0.user.utf8.count + ($0.password?.utf8.count ?? 0) } ?? 0
+        return fixed + credentials + (query?.utf8.count ?? 0) + (fragment?.utf8.count ?? 0)
+    }
+
+    private func serialized(credentials: String) -> String {
+        let suffix = fragment.map { "#\($0)" } ?? ""
+        return "\(scheme)://\(credentials)\(hostFieldValue)\(requestTarget)\(suffix)"
+    }
+}
+
+extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The address as in ``redacted``: without its password.
+    public var description: String { redacted }
+
+    /// The address as in ``redacted``: without its password.
+    public var debugDescription: String { redacted }
+
+    /// Shows ``redacted`` alone, so that `dump` prints no password either.
+    public var customMirror: Mirror { Mirror(self, children: ["redacted": redacted]) }
+}
+
+extension HTTPURL: Codable {
+    /// Reads an address from a single string.
+    ///
+    /// - Throws: `DecodingError.dataCorrupted` whose text is that of the ``ParseError``.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let string = try container.decode(String.self)
+        do throws(ParseError) {
+            // Dot segments that survived the first parse were meant to.
+            try self.init(string, pathAsIs: true)
+        } catch {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description)
+        }
+    }
+
+    /// Writes the address as a single string, its password included, so that it reads back equal.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(absoluteString)
+    }
+}

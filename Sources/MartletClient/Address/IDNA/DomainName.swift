@@ -1,0 +1,125 @@
+/// A host name on its way to ASCII: UTS #46 §4, non-transitional, with the settings of the WHATWG URL
+/// Standard.
+///
+/// CheckHyphens and UseSTD3ASCIIRules are off, CheckBidi and CheckJoiners on; label and name lengths are the
+/// caller's to check. Anything the rules do not let through is an error: a name is never half-converted.
+struct DomainName {
+    /// A scalar of the decoded host and the byte it was written at.
+    struct Placed {
+        let scalar: Unicode.Scalar
+        let position: Int
+    }
+
+    /// The name in A-labels, lower case.
+    let ascii: String
+
+    private static let prefix = Array("xn--".unicodeScalars)
+
+    /// Converts a name.
+    init(scalars: [Placed]) throws(URLFault) {
+        let mapped = try DomainName.mapped(scalars)
+        var labels: [Label] = []
+        for part in mapped.split(omittingEmptySubsequences: false, whereSeparator: { $0.scalar == "." }) {
+            let position = part.first?.position ?? scalars.first?.position ?? 0
+            labels.append(try Label(IDNATables.compositionTable.normalized(part.map(\.scalar)), at: position))
+        }
+        if labels.contains(where: { BidiRule.concerns($0.unicode) }) {
+            for label in labels where !BidiRule.allows(label.unicode) {
+                throw URLFault(
+                    .invalidHostName, at: label.position,
+                    "a label mixes writing directions against the Bidi rule")
+            }
+        }
+        ascii = labels.map(\.ascii).joined(separator: ".")
+    }
+
+    /// Step 1: every scalar kept, replaced or dropped.
+    private static func mapped(_ scalars: [Placed]) throws(URLFault) -> [Placed] {
+        let table = IDNATables.mappingTable
+        var output: [Placed] = []
+        output.reserveCapacity(scalars.count)
+        for placed in scalars {
+            switch table[placed.scalar] {
+            case .valid: output.append(placed)
+            case .ignored: continue
+            case .mapped(let replacement):
+                output += replacement.map { Placed(scalar: $0, position: placed.position) }
+            case .disallowed:
+                throw URLFault(
+                    .forbiddenHostCharacter, at: placed.position,
+                    "U+\(hexadecimal(placed.scalar)) is not allowed in a host name")
+            }
+        }
+        return output
+    }
+
+    private static func hexadecimal(_ scalar: Unicode.Scalar) -> String {
+        let digits = String(scalar.value, radix: 16, uppercase: true)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+
+    /// One label in both its forms, validated.
+    private struct Label {
+        let unicode: [Unicode.Scalar]
+        let ascii: String
+        let position: Int
+
+        init(_ scalars: [Unicode.Scalar], at position: Int) throws(URLFault) {
+            self.position = position
+            if scalars.starts(with: DomainName.prefix) {
+                ascii = String(String.UnicodeScalarView(scalars))
+                unicode = try Label.decoded(scalars, at: position)
+                try Label.validate(unicode, at: position)
+                return
+            }
+            unicode = scalars
+            if scalars.allSatisfy(\.isASCII) {
+                ascii = String(String.UnicodeScalarView(scalars))
+                return
+            }
+            try Label.validate(scalars, at: position)
+            guard let encoded = Punycode.encoded(scalars) else {
+                throw URLFault(.hostNameTooLong, at: position, "a label of the host name is longer than 63")
+            }
+            ascii = "xn--" + encoded
+        }
+
+        /// What an `xn--` label stands for; it must be what encoding gives back.
+        private static func decoded(
+            _ scalars: [Unicode.Scalar], at position: Int
+        ) throws(URLFault) -> [Unicode.Scalar] {
+            guard scalars.count <= 63 else {
+                throw URLFault(.hostNameTooLong, at: position, "a label of the host name is longer than 63")
+            }
+            let rest = scalars.dropFirst(DomainName.prefix.count)
+            guard rest.allSatisfy(\.isASCII),
+                let decoded = Punycode.decoded(rest.map { UInt8(truncatingIfNeeded: $0.value) }),
+                !decoded.allSatisfy(\.isASCII),
+                Punycode.encoded(decoded)?.unicodeScalars.elementsEqual(rest) == true
+            else { throw URLFault(.invalidHostName, at: position, "an xn-- label is not valid Punycode") }
+            return decoded
+        }
+
+        /// The validity criteria (UTS #46 §4.1), Bidi apart.
+        private static func validate(_ label: [Unicode.Scalar], at position: Int) throws(URLFault) {
+            guard !label.starts(with: DomainName.prefix) else {
+                throw URLFault(.invalidHostName, at: position, "an xn-- label stands for another one")
+            }
+            guard let first = label.first, IDNATables.markTable[first] == 0 else {
+                throw URLFault(.invalidHostName, at: position, "a label begins with a combining mark")
+            }
+            let table = IDNATables.mappingTable
+            guard label.allSatisfy({ table[$0] == .valid }), !label.contains("."),
+                IDNATables.compositionTable.normalized(label) == label
+            else {
+                throw URLFault(
+                    .invalidHostName, at: position,
+                    "a label holds what would have been mapped to something else")
+            }
+            guard JoinerRule.allows(label) else {
+                throw URLFault(
+                    .invalidHostName, at: position, "a zero-width joiner stands where it joins nothing")
+            }
+        }
+    }
+}

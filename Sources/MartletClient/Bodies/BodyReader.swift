@@ -1,0 +1,170 @@
+import MartletConnections
+import MartletTransport
+import Synchronization
+
+/// The body of a response as it is read: from the connection, through the decoder, under the limit.
+///
+/// One task reads at a time. Bytes are received straight into the array that is handed out; nothing is read ahead, so that
+/// a slow consumer holds the sender by the TCP window.
+final class BodyReader: Sendable {
+    private struct State {
+        var decoder: ContentDecoder?
+        /// Received and not yet decoded.
+        var encoded: [UInt8] = []
+        var encodedOffset = 0
+        var isEnded = false
+        var isDecoded = false
+        var pieceByteCount = 16 * 1024
+        var deliveredByteCount: UInt64 = 0
+    }
+
+    let exchange: Exchange
+    private let call: Call
+    private let control: TransferControl
+    private let attempts: Int
+    private let byteLimit: Int?
+    /// Guards the decoder and what feeds it: whoever reads.
+    private let state: Mutex<State>
+
+    init(
+        exchange: Exchange, codings: [ContentCoding], call: Call, control: TransferControl, attempts: Int,
+        byteLimit: Int?
+    ) {
+        self.exchange = exchange
+        self.call = call
+        self.control = control
+        self.attempts = attempts
+        self.byteLimit = byteLimit
+        let limits = call.configuration.decompressionLimits
+        state = Mutex(State())
+        if !codings.isEmpty {
+            state.withLock { $0.decoder = ContentDecoder(codings: codings, limits: limits) }
+        }
+    }
+
+    /// The next bytes; `nil` at the end.
+    /// - Throws: ``HTTPError``, or `CancellationError`.
+    func next() async throws -> [UInt8]? {
+        while true {
+            if let piece = try decoded() {
+                if piece.isEmpty { return nil }
+                return try deliver(piece)
+            }
+            // The decoder wants more, or there is none.
+            guard let received = try await receive() else {
+                let isPlain = state.withLock { state in
+                    state.isEnded = true
+                    return state.decoder == nil
+                }
+                if isPlain { return nil }
+                continue
+            }
+            let isPlain = state.withLock { state in
+                guard state.decoder != nil else { return true }
+                state.encoded = received
+                state.encodedOffset = 0
+                return false
+            }
+            if isPlain { return try deliver(received) }
+        }
+    }
+
+    private func deliver(_ piece: [UInt8]) throws -> [UInt8] {
+        let total = state.withLock { state in
+            state.deliveredByteCount += UInt64(piece.count)
+            return state.deliveredByteCount
+        }
+        if let byteLimit, total > UInt64(byteLimit) { throw tooLarge(byteLimit) }
+        return piece
+    }
+
+    func tooLarge(_ limit: Int) -> HTTPError {
+        exchange.finish()
+        return HTTPError(
+            .bodyTooLarge, phase: .receivingBody,
+            message: "the body is larger than the limit of \(limit) bytes",
+            wasSent: true, origin: call.url.origin.description, attempts: attempts)
+    }
+
+    /// Decodes what has been received; empty at the end, `nil` when more is needed.
+    private func decoded() throws -> [UInt8]? {
+        let result = state.withLock { state -> Result<[UInt8]?, ContentDecodingError> in
+            guard let decoder = state.decoder else { return .success(nil) }
+            if state.isDecoded { return .success([]) }
+            do throws(ContentDecodingError) {
+                let input = state.encoded[state.encodedOffset...]
+                if input.isEmpty && !state.isEnded && state.deliveredByteCount == 0 && state.encoded.isEmpty {
+                    return .success(nil)
+                }
+                let piece = try decoder.decode(input, endOfInput: state.isEnded, upTo: 64 * 1024)
+                state.encodedOffset += piece.consumed
+                if piece.isFinished { state.isDecoded = true }
+                if !piece.bytes.isEmpty { return .success(piece.bytes) }
+                return .success(piece.isFinished ? [] : nil)
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch result {
+        case .success(let piece): return piece
+        case .failure(let error):
+            exchange.finish()
+            let code: HTTPError.Code
+            if case .tooLarge = error { code = .bodyTooLarge } else { code = .contentDecodingFailed }
+            throw HTTPError(
+                code, phase: .receivingBody, message: error.description, wasSent: true,
+                origin: call.url.origin.description, attempts: attempts, underlying: error)
+        }
+    }
+
+    /// Receives bytes as they are on the wire.
+    private func receive() async throws -> [UInt8]? {
+        await exchange.waitWhilePaused()
+        let size = state.withLock { $0.pieceByteCount }
+        while true {
+            do throws(ExchangeError) {
+                if let bytes = try attempt(size) {
+                    if bytes.isEmpty { return nil }
+                    control.download.update { $0.completedByteCount += UInt64(bytes.count) }
+                    if bytes.count == size, size < 256 * 1024 {
+                        state.withLock { $0.pieceByteCount = size * 4 }
+                    }
+                    return bytes
+                }
+                try await exchange.waitForBody()
+            } catch {
+                exchange.finish()
+                if case .cancelled = error.cause { throw CancellationError() }
+                throw HTTPError(error, call: call, attempts: attempts)
+            }
+        }
+    }
+
+    /// One attempt; empty at the end, `nil` when it would block.
+    private func attempt(_ size: Int) throws(ExchangeError) -> [UInt8]? {
+        var outcome = Result<Exchange.BodyAttempt, ExchangeError>.success(.wouldBlock)
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            do throws(ExchangeError) {
+                let attempt = unsafe try exchange.tryReadBody(into: UnsafeMutableRawBufferPointer(buffer))
+                if case .bytes(let received) = attempt { count = received }
+                outcome = .success(attempt)
+            } catch {
+                outcome = .failure(error)
+            }
+        }
+        switch try outcome.get() {
+        case .bytes: return bytes
+        case .end: return []
+        case .wouldBlock: return nil
+        }
+    }
+
+    /// Collects the rest.
+    func collect() async throws -> [UInt8] {
+        var whole: [UInt8] = []
+        while let piece = try await next() {
+            if whole.isEmpty { whole = piece } else { whole += piece }
+        }
+        return whole
+    }
+}

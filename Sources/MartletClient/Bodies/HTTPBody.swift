@@ -1,0 +1,120 @@
+public import FoundationEssentials
+import MartletConnections
+import MartletTransport
+public import SystemPackage
+
+/// The body of a request, and its promise of what sending it twice would take.
+///
+/// A body is apart from the request's head, so that the head stays a value. Redirects, retries and answers that ask for
+/// the request again all consult ``replay``.
+public struct HTTPBody: Sendable {
+    /// Whether a body can be sent again.
+    public enum Replay: String, Hashable, Sendable {
+        /// At any time, from any offset: bytes and files.
+        case replayable
+        /// From its beginning: a source that can be opened again.
+        case restartable
+        /// Not at all: what was read is gone.
+        case once
+    }
+
+    enum Storage: Sendable {
+        case none
+        case bytes([UInt8])
+        case file(FilePath)
+        case stream(length: UInt64?, open: @Sendable () -> any BodySource)
+        case once(length: UInt64?, OnceSource)
+        case failure(any Error)
+    }
+
+    let storage: Storage
+
+    /// What `Content-Type` says unless the request sets it; `nil` for nothing.
+    public var contentType: String?
+
+    private init(_ storage: Storage, contentType: String?) {
+        self.storage = storage
+        self.contentType = contentType
+    }
+
+    /// No body.
+    public static let none = HTTPBody(.none, contentType: nil)
+
+    /// Bytes in memory.
+    public static func bytes(
+        _ bytes: some Sequence<UInt8>, contentType: String? = "application/octet-stream"
+    ) -> HTTPBody {
+        HTTPBody(.bytes(Array(bytes)), contentType: contentType)
+    }
+
+    /// A text in UTF-8.
+    public static func text(_ text: String, contentType: String? = "text/plain; charset=utf-8") -> HTTPBody {
+        HTTPBody(.bytes(Array(text.utf8)), contentType: contentType)
+    }
+
+    /// A value as JSON. It is encoded here; if that fails, the call throws the encoder's error before anything is sent.
+    public static func json<Value: Encodable>(_ value: Value, encoder: JSONEncoder = JSONEncoder())
+        -> HTTPBody
+    {
+        do {
+            return HTTPBody(.bytes(Array(try encoder.encode(value))), contentType: "application/json")
+        } catch {
+            return HTTPBody(.failure(error), contentType: nil)
+        }
+    }
+
+    /// Names and values as a form sends them (`application/x-www-form-urlencoded`), in the order given.
+    public static func form(_ items: [QueryItem]) -> HTTPBody {
+        HTTPBody(
+            .bytes(Array(FormEncoding.encoded(items).utf8)), contentType: "application/x-www-form-urlencoded")
+    }
+
+    /// A file, read as it is sent; its length is what it is when the call begins, and a file that turns out shorter or
+    /// longer is an error.
+    public static func file(_ path: FilePath, contentType: String? = "application/octet-stream") -> HTTPBody {
+        HTTPBody(.file(path), contentType: contentType)
+    }
+
+    /// A sequence of pieces that can be opened again from its beginning.
+    /// - Parameters:
+    ///   - length: Bytes in all, which must be met exactly; `nil` sends the body in chunks.
+    ///   - open: Called once for each time the body is sent.
+    public static func stream<Pieces: AsyncSequence & Sendable>(
+        length: UInt64? = nil, contentType: String? = "application/octet-stream",
+        _ open: @escaping @Sendable () -> Pieces
+    ) -> HTTPBody where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
+        HTTPBody(.stream(length: length, open: { SequenceSource(open()) }), contentType: contentType)
+    }
+
+    /// A sequence of pieces that can be read but once.
+    /// - Parameter length: Bytes in all, which must be met exactly; `nil` sends the body in chunks.
+    public static func once<Pieces: AsyncSequence & Sendable>(
+        _ pieces: Pieces, length: UInt64? = nil, contentType: String? = "application/octet-stream"
+    ) -> HTTPBody where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
+        HTTPBody(.once(length: length, OnceSource(SequenceSource(pieces))), contentType: contentType)
+    }
+
+    /// Whether it can be sent again.
+    public var replay: Replay {
+        switch storage {
+        case .none, .bytes, .file, .failure: .replayable
+        case .stream: .restartable
+        case .once: .once
+        }
+    }
+
+    /// Bytes in all, as far as that is known without looking: `nil` for files and for streams of unknown length.
+    public var length: UInt64? {
+        switch storage {
+        case .none: 0
+        case .bytes(let bytes): UInt64(bytes.count)
+        case .stream(let length, _), .once(let length, _): length
+        case .file, .failure: nil
+        }
+    }
+
+    /// Whether there is a body at all, be it an empty one.
+    var isPresent: Bool {
+        if case .none = storage { false } else { true }
+    }
+}

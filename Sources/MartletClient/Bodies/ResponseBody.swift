@@ -1,0 +1,60 @@
+import MartletWire
+
+/// The body of a response as it arrives: an `AsyncSequence` of pieces, pulled.
+///
+/// Nothing is read that was not asked for: whoever stops asking holds the sender by the TCP window, and a body of any
+/// size passes through less than 1 MiB. It can be read once, by one task at a time, and only within the closure it was
+/// given to; behind that, reading throws.
+public struct ResponseBody: AsyncSequence, Sendable {
+    /// A piece of the body; never empty.
+    public typealias Element = [UInt8]
+
+    let reader: BodyReader
+
+    /// The length that the head announced, before content coding is undone; `nil` when it did not.
+    public let announcedByteCount: UInt64?
+
+    /// One pass over the body.
+    public struct Iterator: AsyncIteratorProtocol {
+        let reader: BodyReader
+
+        /// The next piece; `nil` at the end.
+        ///
+        /// When the task is cancelled it throws `CancellationError` at once, and the connection is closed.
+        /// - Throws: An ``HTTPError``: a clock, a limit, a truncated or malformed body.
+        public mutating func next() async throws -> [UInt8]? {
+            try await reader.next()
+        }
+
+        /// The next piece; `nil` at the end.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(any Error) -> [UInt8]? {
+            try await reader.next()
+        }
+    }
+
+    /// A pass that goes on where the last one stopped.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(reader: reader)
+    }
+
+    /// Collects what is left.
+    /// - Throws: An ``HTTPError`` with the code `.bodyTooLarge` when there is more than the limit, whereupon the
+    ///   connection is closed.
+    public func collect(upTo limit: ByteCount = .mebibytes(16)) async throws -> [UInt8] {
+        var whole: [UInt8] = []
+        while let piece = try await reader.next() {
+            guard piece.count <= limit.bytes - whole.count else {
+                throw reader.tooLarge(limit.bytes)
+            }
+            if whole.isEmpty { whole = piece } else { whole += piece }
+        }
+        return whole
+    }
+
+    /// Fields that came behind a chunked body, once it has been read to its end.
+    public var trailers: HTTPFields? {
+        reader.exchange.trailers.map(HeadConversion.fields)
+    }
+}

@@ -1,0 +1,154 @@
+import MartletConnections
+import MartletStorage
+import MartletTransport
+import MartletWire
+
+extension HTTPError {
+    /// The one place where errors of the layers below become the public one. A cancelled exchange has no place here.
+    init(_ error: ExchangeError, call: Call, attempts: Int) {
+        let origin = call.url.origin.description
+        let elapsed = MonotonicTime.now().since(call.start)
+        let phase = Phase(error.phase)
+        self.init(
+            .connectionLost, phase: phase, message: "", wasSent: error.wasSent, origin: origin,
+            elapsed: error.waited ?? elapsed, attempts: attempts)
+        switch error.cause {
+        case .transport(let cause): describe(cause, call)
+        case .wire(let cause):
+            code = Code(cause)
+            message = cause.description
+        case .coding(let cause):
+            code = .contentDecodingFailed
+            message = cause.description
+            underlying = cause
+        case .source(let cause):
+            code = cause is StorageError ? .fileFailed : .bodySourceFailed
+            message = "the body's source failed: \(cause)"
+            underlying = cause
+        case .lengthMismatch(let announced, let actual):
+            code = .bodyLengthMismatch
+            message =
+                actual > announced
+                ? "the body was to have \(announced) bytes, and its source gave more"
+                : "the body was to have \(announced) bytes, and its source gave \(actual)"
+        case .timedOut(let clock):
+            code = .timedOut
+            let clock = Clock(clock)
+            self.clock = clock
+            message =
+                "the \(clock.rawValue) clock ran out while \(phase.words), after \(HTTPError.text(self.elapsed ?? elapsed))"
+        case .cancelled:
+            message = "the call was cancelled"
+        }
+    }
+
+    private mutating func describe(_ cause: TransportError, _ call: Call) {
+        switch cause {
+        case .resolution(let error):
+            code = .resolutionFailed
+            message = error.description
+            underlying = error
+        case .connect(let failures):
+            code =
+                failures.contains { HTTPError.isLocalShortage($0.error.code) }
+                ? .systemFailed : .connectFailed
+            message =
+                "could not connect to \(call.url.host) port \(call.url.port): "
+                + failures.map(\.description).joined(separator: "; ")
+            underlying = failures.first
+            connectFailures = failures
+        case .system(let error):
+            code = HTTPError.isLocalShortage(error.code) ? .systemFailed : .connectionLost
+            message = "the connection broke while \(phase.words): \(error)"
+            underlying = error
+        case .tls(let error):
+            code = .tlsFailed
+            message = error.description
+            underlying = error
+        case .closed:
+            code = phase == .waitingForConnection ? .sessionInvalidated : .connectionLost
+            message =
+                phase == .waitingForConnection
+                ? "the session was invalidated" : "the connection was closed while \(phase.words)"
+        case .timedOut:
+            code = .timedOut
+            message = "a clock ran out while \(phase.words)"
+        case .interrupted:
+            message = "the call was interrupted"
+        }
+    }
+
+    /// Too many open files here or in the system, or no memory for another socket: nothing that the peer did.
+    private static func isLocalShortage(_ code: Int32) -> Bool {
+        // EMFILE, ENFILE, ENOMEM, ENOBUFS
+        code == 24 || code == 23 || code == 12 || code == 105
+    }
+
+    /// A duration as people read it: `1.5 s`, `250 ms`.
+    static func text(_ duration: Duration) -> String {
+        let milliseconds =
+            duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000
+        if milliseconds < 1000 { return "\(milliseconds) ms" }
+        let tenths = milliseconds / 100
+        return tenths % 10 == 0 ? "\(tenths / 10) s" : "\(tenths / 10).\(tenths % 10) s"
+    }
+}
+
+extension HTTPError.Phase {
+    init(_ phase: ExchangeError.Phase) {
+        switch phase {
+        case .waiting: self = .waitingForConnection
+        case .resolving: self = .resolving
+        case .connecting: self = .connecting
+        case .securing: self = .securing
+        case .sending: self = .sending
+        case .awaitingHead: self = .awaitingHead
+        case .receivingBody: self = .receivingBody
+        }
+    }
+
+    /// What the call is doing, in words that follow "while".
+    var words: String {
+        switch self {
+        case .preparing: "preparing the request"
+        case .waitingForConnection: "waiting for a connection"
+        case .resolving: "looking up the name"
+        case .connecting: "connecting"
+        case .securing: "negotiating TLS"
+        case .sending: "sending the request"
+        case .awaitingHead: "waiting for the response"
+        case .receivingBody: "receiving the body"
+        case .evaluating: "evaluating the response"
+        }
+    }
+}
+
+extension HTTPError.Clock {
+    init(_ clock: ExchangeError.Clock) {
+        switch clock {
+        case .poolWait: self = .poolWait
+        case .connect: self = .connect
+        case .head: self = .head
+        case .idle: self = .idle
+        case .total: self = .total
+        }
+    }
+}
+
+extension HTTPError.Code {
+    init(_ error: WireError) {
+        if error.isLocalFault {
+            self = .invalidRequest
+        } else {
+            switch error.code {
+            case .emptyResponse: self = .emptyResponse
+            case .truncated: self = .truncated
+            case .headTooLarge, .lineTooLong, .tooManyLines, .tooManyInformationalResponses,
+                .trailersTooLarge,
+                .chunkExtensionsTooLarge, .chunkSizeTooLong:
+                self = .limitExceeded
+            default: self = .protocolViolation
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+import MartletConnections
+import MartletTransport
+import MartletWire
+import SystemPackage
+
+/// Turns a call into what an exchange sends: the fields in their final form, the framing, the bytes of the head.
+///
+/// Whatever could split the request, or frame its body in two ways, is refused here, before a byte is written.
+struct RequestComposer {
+    /// The call.
+    let call: Call
+    /// Whether `Expect: 100-continue` may be sent; not after a 417.
+    var allowsExpectation = true
+
+    /// A body ready to be sent.
+    struct PreparedBody: Sendable {
+        var body: OutgoingBody
+        var length: UInt64?
+    }
+
+    /// Composes the request.
+    func compose(_ prepared: PreparedBody) throws(HTTPError) -> ExchangeRequest {
+        do throws(WireError) {
+            return try encode(prepared)
+        } catch {
+            throw refusal(error.description)
+        }
+    }
+
+    private func refusal(_ message: String) -> HTTPError {
+        HTTPError(.invalidRequest, phase: .preparing, message: message, origin: call.url.origin.description)
+    }
+
+    private func encode(_ prepared: PreparedBody) throws(WireError) -> ExchangeRequest {
+        let fields = call.request.headerFields
+        let isChunked = prepared.isChunked
+        let isHTTP10 = call.options.version == .http10
+        var expects = false
+        var keepsAlive = !isHTTP10
+        var encoder = RequestEncoder()
+        try encoder.begin(
+            method: call.request.method.rawValue, target: call.url.requestTarget,
+            version: isHTTP10 ? .http10 : .http11)
+        if let host = fields[.hostField] {
+            try encoder.field(name: "Host", value: host)
+        } else if !isOmitted(.hostField) {
+            try encoder.field(name: "Host", value: call.url.hostFieldValue)
+        }
+        for field in fields where !RequestComposer.isSetHere(field.name) {
+            if field.name == .expect, field.value.lowercased() == "100-continue" {
+                guard allowsExpectation, !isHTTP10, call.body.isPresent else { continue }
+                expects = true
+            }
+            if field.name == .connection, RequestComposer.names("close", field.value) { keepsAlive = false }
+            try encoder.field(name: field.name.rawName, value: field.value)
+        }
+        try encodeCookies(fields, &encoder)
+        try encodeDefaults(fields, &encoder)
+        if prepared.length != nil || isChunked {
+            let framing: BodyFraming = isChunked ? .chunked : .length(prepared.length ?? 0)
+            try encoder.framing(framing)
+        }
+        if isChunked, !call.options.trailers.isEmpty, fields[.trailer] == nil {
+            let names = call.options.trailers.map(\.name.rawName).joined(separator: ", ")
+            try encoder.field(name: "Trailer", value: names)
+        }
+        encoder.end()
+        return ExchangeRequest(
+            head: encoder.bytes, method: call.request.method.rawValue, version: isHTTP10 ? .http10 : .http11,
+            body: prepared.body, expectsContinue: expects, continueWait: call.configuration.continueTimeout,
+            wantsKeepAlive: keepsAlive, isRaw: call.options.isRaw,
+            trailers: call.options.trailers.map { ($0.name.rawName, $0.value) })
+    }
+
+    /// Several `Cookie` fields are one in HTTP/1.1 (RFC 6265bis §5.7.3).
+    private func encodeCookies(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
+        let cookies = fields[values: .cookie]
+        if !cookies.isEmpty { try encoder.field(name: "Cookie", value: cookies.joined(separator: "; ")) }
+    }
+
+    private func encodeDefaults(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
+        for field in call.configuration.headers
+        where !RequestComposer.isSetHere(field.name) && fields[field.name] == nil && !isOmitted(field.name) {
+            try encoder.field(name: field.name.rawName, value: field.value)
+        }
+        let defaults = call.configuration.headers
+        if let agent = call.configuration.userAgent, fields[.userAgent] == nil, defaults[.userAgent] == nil,
+            !isOmitted(.userAgent)
+        {
+            try encoder.field(name: "User-Agent", value: agent)
+        }
+        if fields[.accept] == nil, defaults[.accept] == nil, !isOmitted(.accept) {
+            try encoder.field(name: "Accept", value: "*/*")
+        }
+        if call.asksForCoding { try encoder.field(name: "Accept-Encoding", value: "gzip, deflate") }
+        if let type = call.body.contentType, fields[.contentType] == nil, !isOmitted(.contentType) {
+            try encoder.field(name: "Content-Type", value: type)
+        }
+    }
+
+    private func isOmitted(_ name: HTTPField.Name) -> Bool {
+        call.options.omittedFields.contains(name)
+    }
+
+    /// Fields that depend on the URL and the body, and so are not taken over from the caller as they stand.
+    private static func isSetHere(_ name: HTTPField.Name) -> Bool {
+        name == .hostField || name == .contentLength || name == .transferEncoding || name == .cookie
+    }
+
+    private static func names(_ token: String, _ value: String) -> Bool {
+        value.split(separator: ",").contains { part in
+            part.lowercased().filter { $0 != " " && $0 != "\t" } == token
+        }
+    }
+
+    // MARK: The body
+
+    /// Opens the body: finds its length, and checks what the caller said about it.
+    func prepareBody() async throws(HTTPError) -> PreparedBody {
+        var prepared = try await open()
+        let fields = call.request.headerFields
+        if let coding = fields[.transferEncoding] {
+            guard coding.lowercased() == "chunked", fields[.contentLength] == nil else {
+                throw refusal(
+                    "Transfer-Encoding may be “chunked” alone, and not beside Content-Length; it was “\(coding)”"
+                )
+            }
+            prepared = prepared.chunked()
+        } else if let announced = fields[.contentLength] {
+            guard let length = UInt64(announced), announced.utf8.allSatisfy({ (48...57).contains($0) }) else {
+                throw refusal("Content-Length must be one plain number; it was “\(announced)”")
+            }
+            if let known = prepared.length, known != length {
+                throw refusal("Content-Length says \(length), but the body has \(known) bytes")
+            }
+            if prepared.length == nil {
+                guard case .source(let source, _) = prepared.body else {
+                    throw refusal("Content-Length says \(length), but there is no body")
+                }
+                prepared = PreparedBody(body: .source(source, length: length), length: length)
+            }
+        }
+        if prepared.isChunked, call.options.version == .http10 {
+            throw refusal("HTTP/1.0 has no chunks: the body needs a length")
+        }
+        if prepared.length == nil, !prepared.isChunked, RequestComposer.impliesBody(call.request.method) {
+            // RFC 9110 §8.6: a method that gives a body a meaning says that there is none.
+            prepared.length = 0
+        }
+        return prepared
+    }
+
+    private static func impliesBody(_ method: HTTPRequest.Method) -> Bool {
+        method == .post || method == .put || method == .patch
+    }
+
+    private func open() async throws(HTTPError) -> PreparedBody {
+        switch call.body.storage {
+        case .none: return PreparedBody(body: .none, length: nil)
+        case .bytes(let bytes): return PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count))
+        case .stream(let length, let open):
+            return PreparedBody(body: .source(open(), length: length), length: length)
+        case .once(let length, let once):
+            guard let source = once.take() else {
+                throw HTTPError(
+                    .bodyNotReplayable, phase: .preparing,
+                    message: "the body can be read only once, and was read before",
+                    origin: call.url.origin.description)
+            }
+            return PreparedBody(body: .source(source, length: length), length: length)
+        case .file(let path):
+            let name = path.string
+            let result = await BlockingWorkers.shared.run { () -> Result<FileReader, StorageError> in
+                do throws(StorageError) {
+                    return .success(try FileReader(path: name))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            switch result {
+            case .success(let file):
+                return PreparedBody(
+                    body: .source(FileSource(file), length: file.byteCount), length: file.byteCount)
+            case .failure(let error):
+                throw HTTPError(
+                    .fileFailed, phase: .preparing, message: error.description,
+                    origin: call.url.origin.description, underlying: error)
+            }
+        case .failure(let error):
+            throw HTTPError(
+                .invalidRequest, phase: .preparing, message: "the body could not be encoded: \(error)",
+                origin: call.url.origin.description, underlying: error)
+        }
+    }
+}
+
+extension RequestComposer.PreparedBody {
+    /// Whether the body goes out in chunks.
+    var isChunked: Bool {
+        if case .source(_, nil) = body { true } else { false }
+    }
+
+    /// The same body in chunks, whatever its length.
+    func chunked() -> RequestComposer.PreparedBody {
+        switch body {
+        case .none: return self
+        case .bytes(let bytes):
+            return RequestComposer.PreparedBody(body: .source(BytesSource(bytes), length: nil), length: nil)
+        case .source(let source, _):
+            return RequestComposer.PreparedBody(body: .source(source, length: nil), length: nil)
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import CZlib
+
+/// Undoes one gzip or deflate coding with zlib, piece by piece.
+///
+/// It never produces more than the buffer it is given and keeps nothing back but zlib's own state, about 40
+/// KiB, taken with the first byte and given back at the end, at an error or with the object. One consumer
+/// owns it.
+///
+/// - gzip: several members are joined. After the last one zero bytes may follow, as gzip(1) accepts from
+///   tapes and block devices; any other byte is an error, never dropped silently.
+/// - deflate: zlib's wrapper is told from raw data by the first two bytes. Nothing may follow the end.
+/// - A body of no bytes at all decodes to none, as in curl and Go: servers label empty bodies by habit.
+@safe final class Inflater {
+    /// What one call did.
+    struct Step {
+        /// Bytes taken from the input.
+        var consumed = 0
+        /// Bytes written to the output.
+        var produced = 0
+        /// Whether the input has ended and everything was written.
+        var isFinished = false
+    }
+
+    private enum State {
+        /// No byte has been seen.
+        case start
+        /// A deflate body's first byte, which may begin zlib's header, waits for its second.
+        case undecided(first: UInt8)
+        /// zlib is at work.
+        case inflating
+        /// The data has ended; what may follow depends on the coding.
+        case ended
+        /// Zero bytes follow the last gzip member.
+        case padding
+        /// The input has ended where it may.
+        case finished
+        /// An error was found; it is thrown again by every call.
+        case failed(ContentDecodingError)
+    }
+
+    private let coding: ContentCoding
+    private var state = State.start
+    /// zlib's state; nil before the first byte and after the end. It may not move: zlib points back at it.
+    private var stream: z_streamp?
+    /// Whether the first gzip member is complete.
+    private var hasMember = false
+
+    /// An inflater for one body.
+    init(_ coding: ContentCoding) {
+        self.coding = coding
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Decodes as much of the input as fits into the output.
+    ///
+    /// Call again with what was not consumed until the step is finished; `endOfInput` says that nothing comes
+    /// after this input and stays true once said. What was decoded before an error is handed out first: the
+    /// error is thrown by the call that has nothing else to give. With an empty output nothing happens.
+    func step(
+        _ input: UnsafeRawBufferPointer, endOfInput: Bool, into output: UnsafeMutableRawBufferPointer
+    ) throws(ContentDecodingError) -> Step {
+        var step = Step()
+        while unsafe !output.isEmpty {
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: input[step.consumed...])
+            switch state {
+            case .failed(let error):
+                // Bytes already written in this call come first.
+                if step.produced == 0 { throw error }
+                return step
+            case .finished:
+                step.isFinished = true
+                return step
+            case .inflating:
+                guard step.produced < output.count else { return step }
+                let room = unsafe UnsafeMutableRawBufferPointer(rebasing: output[step.produced...])
+                let needsInput = unsafe inflate(rest, into: room, step: &step)
+                guard needsInput else { continue }
+                guard endOfInput else { return step }
+                fail(.truncated(coding))
+            case .start, .undecided, .ended, .padding:
+                if unsafe rest.isEmpty {
+                    guard endOfInput else { return step }
+                    finish()
+                } else {
+                    unsafe take(rest[0])
+                    step.consumed += 1
+                }
+            }
+        }
+        return step
+    }
+
+    /// One byte outside the compressed data.
+    private func take(_ byte: UInt8) {
+        switch state {
+        case .start where coding == .gzip:
+            begin(windowBits: 15 + 16, prefix: [byte])
+        case .start:
+            // zlib's first byte names method 8 and a window of at most 32 KiB; in raw data the same bits
+            // would be a stored block with set padding bits, which no compressor writes.
+            if byte & 0x0F == 8, byte >> 4 <= 7 {
+                state = .undecided(first: byte)
+            } else {
+                begin(windowBits: -15, prefix: [byte])
+            }
+        case .undecided(let first):
+            let isWrapped = (UInt(first) << 8 | UInt(byte)) % 31 == 0
+            begin(windowBits: isWrapped ? 15 : -15, prefix: [first, byte])
+        case .ended where coding == .gzip && byte == 0x1F:
+            begin(windowBits: 15 + 16, prefix: [byte])
+        case .ended where coding == .gzip && byte == 0, .padding where byte == 0:
+            state = .padding
+        default:
+            fail(.trailingData(coding))
+        }
+    }
+
+    /// The input is over between two pieces of data.
+    private func finish() {
+        if case .undecided = state { fail(.truncated(coding)) } else { state = .finished }
+        close()
+    }
+
+    /// Starts zlib on the bytes seen so far, which give no output yet.
+    private func begin(windowBits: Int32, prefix: [UInt8]) {
+        guard prepare(windowBits: windowBits) == Z_OK else {
+            fail(.outOfMemory)
+            return
+        }
+        state = .inflating
+        // Room for one byte, because zlib wants some; at most two bytes of header or of a block's head fit
+        // none.
+        var scratch: UInt8 = 0
+        var step = Step()
+        unsafe prefix.withUnsafeBytes { bytes in
+            unsafe withUnsafeMutableBytes(of: &scratch) { room in
+                _ = unsafe inflate(bytes, into: room, step: &step)
+            }
+        }
+    }
+
+    /// Takes zlib's memory for the first data, and clears it for each gzip member after that.
+    private func prepare(windowBits: Int32) -> Int32 {
+        if let stream = unsafe stream { return unsafe inflateReset(stream) }
+        let fresh = z_streamp.allocate(capacity: 1)
+        unsafe fresh.initialize(to: z_stream())
+        let status = unsafe martlet_inflate_init2(fresh, windowBits)
+        if status == Z_OK {
+            unsafe stream = fresh
+        } else {
+            unsafe fresh.deinitialize(count: 1)
+            unsafe fresh.deallocate()
+        }
+        return status
+    }
+
+    /// Runs zlib once. True when it has used up the input and still has room, so that only more input helps.
+    private func inflate(
+        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, step: inout Step
+    ) -> Bool {
+        guard let stream = unsafe stream else { return false }
+        let inputCount = min(input.count, Int(Int32.max))
+        let outputCount = min(output.count, Int(Int32.max))
+        // zlib reads through this pointer and never writes.
+        unsafe stream.pointee.next_in = UnsafeMutablePointer(
+            mutating: input.baseAddress?.assumingMemoryBound(to: Bytef.self))
+        unsafe stream.pointee.avail_in = uInt(inputCount)
+        unsafe stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: Bytef.self)
+        unsafe stream.pointee.avail_out = uInt(outputCount)
+        let status = unsafe CZlib.inflate(stream, Z_NO_FLUSH)
+        let inputLeft = unsafe Int(stream.pointee.avail_in)
+        let outputLeft = unsafe Int(stream.pointee.avail_out)
+        // Neither pointer may outlive the call.
+        unsafe stream.pointee.next_in = nil
+        unsafe stream.pointee.next_out = nil
+        step.consumed += inputCount - inputLeft
+        step.produced += outputCount - outputLeft
+        switch status {
+        case Z_STREAM_END:
+            hasMember = true
+            state = .ended
+            // Another gzip member may follow.
+            if coding != .gzip { close() }
+            return false
+        case Z_OK, Z_BUF_ERROR:
+            return inputLeft == 0 && inputCount == input.count && outputLeft > 0
+        case Z_NEED_DICT:
+            fail(.corrupt(coding, reason: "a preset dictionary is needed"))
+        case Z_MEM_ERROR:
+            fail(.outOfMemory)
+        default:
+            let reason = unsafe stream.pointee.msg.map { unsafe String(cString: $0) }
+            fail(fault(reason ?? "zlib status \(status)"))
+        }
+        return false
+    }
+
+    /// zlib tells its data errors apart by text alone.
+    private func fault(_ reason: String) -> ContentDecodingError {
+        switch reason {
+        case "incorrect header check": hasMember ? .trailingData(coding) : .invalidHeader(coding)
+        case "incorrect data check": .checksumMismatch(coding)
+        case "incorrect length check": .lengthMismatch(coding)
+        default: .corrupt(coding, reason: reason)
+        }
+    }
+
+    private func fail(_ error: ContentDecodingError) {
+        state = .failed(error)
+        close()
+    }
+
+    /// Gives zlib's memory back.
+    private func close() {
+        guard let stream = unsafe stream else { return }
+        unsafe inflateEnd(stream)
+        unsafe stream.deinitialize(count: 1)
+        unsafe stream.deallocate()
+        unsafe self.stream = nil
+    }
+}

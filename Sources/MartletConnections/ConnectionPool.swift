@@ -1,0 +1,421 @@
+package import MartletTransport
+package import MartletWire
+import Synchronization
+
+/// The connections of a session: a ``PoolMachine`` that decides, and here what it decides about.
+///
+/// A lock and not an actor, so that giving a connection back is synchronous: it needs no task, cannot be cancelled, and
+/// works in a `deinit`. The lock is held for the machine's decision alone; connections are opened, closed and handed over
+/// after it is given up.
+package final class ConnectionPool: TimerTarget {
+    private struct State {
+        var machine: PoolMachine<ConnectionKey>
+        /// By the index of their names.
+        var connections: [HTTP1Connection?] = []
+        var waiters: [PoolWaiterID: PoolWaiter] = [:]
+        var dialers: [UInt64: Dialer] = [:]
+        var dials: [PoolConnectionID: Task<Void, Never>] = [:]
+        /// Dials that were given up before their task was known.
+        var abandoned: Set<PoolConnectionID> = []
+        var armed = MonotonicTime.distantFuture
+        var reusedCount: UInt64 = 0
+        var openedCount: UInt64 = 0
+    }
+
+    private let state: Mutex<State>
+    private let loop: EventLoop
+    private let wireLimits: WireLimits
+
+    /// An empty pool.
+    package init(limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop) {
+        state = Mutex(State(machine: PoolMachine(limits: limits)))
+        self.loop = loop
+        self.wireLimits = wireLimits
+    }
+
+    deinit {
+        let connections = state.withLock { $0.connections }
+        for connection in connections { connection?.stream.close() }
+    }
+
+    // MARK: Taking a connection
+
+    /// What an acquisition needs to know.
+    package struct Request: Sendable {
+        /// Where to.
+        package var destination: Destination
+        /// How a connection is opened.
+        package var dialer: Dialer
+        /// Who goes first when several wait.
+        package var priority: RequestPriority
+        /// How long to wait for a connection to be free; `nil` for ever.
+        package var poolTimeout: Duration?
+        /// How long opening one may take; `nil` for ever.
+        package var connectTimeout: Duration?
+        /// When the whole call must be over.
+        package var totalDeadline: MonotonicTime
+
+        /// A request for a connection.
+        package init(
+            destination: Destination, dialer: Dialer, priority: RequestPriority = .normal,
+            poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
+            totalDeadline: MonotonicTime = .distantFuture
+        ) {
+            self.destination = destination
+            self.dialer = dialer
+            self.priority = priority
+            self.poolTimeout = poolTimeout
+            self.connectTimeout = connectTimeout
+            self.totalDeadline = totalDeadline
+        }
+    }
+
+    /// What an acquisition came to at once.
+    package enum Acquisition: Sendable {
+        /// An idle connection.
+        case lease(Lease)
+        /// A place in the line.
+        case ticket(Ticket)
+    }
+
+    /// A place in the line for a connection.
+    package struct Ticket: Sendable {
+        let id: PoolWaiterID
+        let waiter: PoolWaiter
+        let pool: ConnectionPool
+        let totalDeadline: MonotonicTime
+
+        /// Gives the place up; the wait throws. Any thread may call it, any number of times.
+        package func cancel() {
+            pool.cancel(id)
+        }
+
+        /// Waits for the connection.
+        package func lease() async throws(ExchangeError) -> Lease {
+            switch await waiter.result.wait(until: totalDeadline, on: pool.loop) {
+            case .value(.success(let lease)): return lease
+            case .value(.failure(let error)): throw error
+            case .timedOut:
+                // A connection granted in this very moment finds the place settled and goes back by itself.
+                pool.cancel(id)
+                throw ExchangeError(
+                    cause: .timedOut(.total), phase: .waiting, wasSent: false,
+                    waited: MonotonicTime.now().since(waiter.start))
+            case .interrupted:
+                throw ExchangeError(cause: .cancelled, phase: .waiting, wasSent: false)
+            }
+        }
+    }
+
+    /// Asks for a connection.
+    /// - Throws: `.transport(.closed)` when the pool is shut down.
+    package func acquire(_ request: Request) throws(ExchangeError) -> Acquisition {
+        let key = ConnectionKey(destination: request.destination, dialer: request.dialer.number)
+        let now = MonotonicTime.now()
+        var decision = state.withLock { state in
+            let admission = state.machine.request(key, priority: request.priority, now: PoolClock.now())
+            return note(admission, request, now, &state)
+        }
+        while true {
+            run(decision.effects)
+            if let (id, connection) = decision.candidate {
+                connection.stream.watchWhileIdle(nil)
+                if connection.stream.probe() == .quiet {
+                    return .lease(Lease(connection: connection, id: id, isReused: true, pool: self))
+                }
+                // It ended, or spoke out of turn, while nobody looked (RFC 9112 §9.3): the next one, please.
+                decision = state.withLock { state in
+                    note(state.machine.checkoutRefused(id, now: PoolClock.now()), request, now, &state)
+                }
+                continue
+            }
+            guard let ticket = decision.ticket else {
+                throw ExchangeError(cause: .transport(.closed), phase: .waiting, wasSent: false)
+            }
+            let first = min(ticket.waiter.poolDeadline, ticket.waiter.connectDeadline)
+            if first != .distantFuture { loop.schedule(ticket.waiter, token: 0, at: first) }
+            return .ticket(ticket)
+        }
+    }
+
+    private struct Decision {
+        var candidate: (PoolConnectionID, HTTP1Connection)?
+        var ticket: Ticket?
+        var effects = Work()
+    }
+
+    /// What is left to do when the lock is given up.
+    private struct Work {
+        var grants: [(PoolWaiter, Lease)] = []
+        var failures: [(PoolWaiter, ExchangeError)] = []
+        var closes: [HTTP1Connection] = []
+        var dials: [PendingDial] = []
+        var abandons: [Task<Void, Never>] = []
+        var timer: MonotonicTime?
+    }
+
+    private struct PendingDial {
+        var id: PoolConnectionID
+        var destination: Destination
+        var dialer: Dialer
+        var timeout: Duration?
+    }
+
+    private func note(
+        _ admission: PoolMachine<ConnectionKey>.Admission, _ request: Request, _ now: MonotonicTime,
+        _ state: inout State
+    ) -> Decision {
+        var decision = Decision()
+        if let id = admission.lease, let connection = state.connections[id.index] {
+            state.reusedCount += 1
+            decision.candidate = (id, connection)
+        }
+        if let id = admission.waiter {
+            let waiter = PoolWaiter(
+                id: id, pool: self, dialer: request.dialer, connectTimeout: request.connectTimeout,
+                poolTimeout: request.poolTimeout, now: now)
+            state.waiters[id] = waiter
+            state.dialers[request.dialer.number] = request.dialer
+            decision.ticket = Ticket(id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline)
+        }
+        decision.effects = collect(admission.effects, &state)
+        return decision
+    }
+
+    // MARK: Giving it back
+
+    func release(_ connection: HTTP1Connection, id: PoolConnectionID, isReusable: Bool) {
+        let verdict = connection.conclude()
+        finish(
+            connection, id, isReusable: isReusable && verdict.isReusable,
+            keepAliveTimeout: verdict.keepAliveTimeout)
+    }
+
+    func returnUnused(_ connection: HTTP1Connection, id: PoolConnectionID) {
+        finish(connection, id, isReusable: true, keepAliveTimeout: nil)
+    }
+
+    private func finish(
+        _ connection: HTTP1Connection, _ id: PoolConnectionID, isReusable: Bool, keepAliveTimeout: UInt64?
+    ) {
+        if !isReusable { connection.stream.close() }
+        let (work, isIdle) = state.withLock { state -> (Work, Bool) in
+            let effects = state.machine.released(
+                id, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout, now: PoolClock.now())
+            let work = collect(effects, &state)
+            return (work, isReusable && effects.grant == nil && state.connections[id.index] === connection)
+        }
+        run(work)
+        if isIdle { watch(connection, id) }
+    }
+
+    /// Has an idle connection looked after: one that its server closes is closed here at once, not at its next use.
+    private func watch(_ connection: HTTP1Connection, _ id: PoolConnectionID) {
+        connection.stream.watchWhileIdle { [weak self, weak connection] in
+            guard let self, let connection, connection.stream.probe() == .unusable else { return }
+            let work = self.state.withLock { state in
+                self.collect(state.machine.connectionDied(id), &state)
+            }
+            self.run(work)
+        }
+    }
+
+    // MARK: Waiting
+
+    private func cancel(_ id: PoolWaiterID) {
+        let (waiter, work) = state.withLock { state -> (PoolWaiter?, Work) in
+            let cancellation = state.machine.cancelWaiter(id)
+            guard case .withdrawn = cancellation.outcome else { return (nil, Work()) }
+            return (state.waiters.removeValue(forKey: id), collect(cancellation.effects, &state))
+        }
+        waiter?.result.interrupt()
+        run(work)
+    }
+
+    func waiterTimerFired(_ id: PoolWaiterID, now: MonotonicTime) -> MonotonicTime? {
+        let (next, waiter, error, work) = state.withLock {
+            state -> (MonotonicTime?, PoolWaiter?, ExchangeError?, Work) in
+            guard let waiter = state.waiters[id] else { return (nil, nil, nil, Work()) }
+            let isCovered = state.machine.isDialling(for: id)
+            let deadline = isCovered ? waiter.connectDeadline : waiter.poolDeadline
+            guard now >= deadline else {
+                // What it waits for may change from one to the other, and neither clock may be missed.
+                let other = isCovered ? waiter.poolDeadline : waiter.connectDeadline
+                let later = other > now ? min(deadline, other) : deadline
+                return (later == .distantFuture ? nil : later, nil, nil, Work())
+            }
+            let cancellation = state.machine.cancelWaiter(id)
+            guard case .withdrawn = cancellation.outcome else { return (nil, nil, nil, Work()) }
+            state.waiters[id] = nil
+            let error = ExchangeError(
+                cause: .timedOut(isCovered ? .connect : .poolWait), phase: isCovered ? .connecting : .waiting,
+                wasSent: false, waited: now.since(waiter.start))
+            return (nil, waiter, error, collect(cancellation.effects, &state))
+        }
+        if let waiter, let error { waiter.result.fulfil(.failure(error)) }
+        run(work)
+        return next
+    }
+
+    // MARK: Opening
+
+    private func begin(_ dial: PendingDial) {
+        // Unstructured: a dial belongs to the pool, and may serve another request than the one that caused it.
+        let task = Task {
+            let deadline = MonotonicTime.now().deadline(after: dial.timeout)
+            do throws(DialError) {
+                let connected = try await dial.dialer.dial(dial.destination, until: deadline)
+                self.dialSucceeded(dial.id, connected)
+            } catch {
+                self.dialFailed(dial.id, error)
+            }
+        }
+        let isAbandoned = state.withLock { state in
+            if state.abandoned.remove(dial.id) != nil { return true }
+            if state.machine.isDialling(dial.id) { state.dials[dial.id] = task }
+            return false
+        }
+        if isAbandoned { task.cancel() }
+    }
+
+    private func dialSucceeded(_ id: PoolConnectionID, _ connected: Dialer.Connected) {
+        let connection = HTTP1Connection(
+            stream: connected.stream, timings: connected.timings, limits: wireLimits)
+        let (work, isKnown, isIdle) = state.withLock { state -> (Work, Bool, Bool) in
+            state.dials[id] = nil
+            state.abandoned.remove(id)
+            guard state.machine.isDialling(id) else { return (Work(), false, false) }
+            while state.connections.count <= id.index { state.connections.append(nil) }
+            state.connections[id.index] = connection
+            state.openedCount += 1
+            let effects = state.machine.dialSucceeded(id, now: PoolClock.now())
+            let work = collect(effects, &state, isFresh: true)
+            return (work, true, effects.grant == nil && state.connections[id.index] === connection)
+        }
+        if !isKnown { connection.stream.close() }
+        run(work)
+        if isIdle { watch(connection, id) }
+    }
+
+    private func dialFailed(_ id: PoolConnectionID, _ error: DialError) {
+        let phase: ExchangeError.Phase =
+            switch error.phase {
+            case .resolving: .resolving
+            case .connecting: .connecting
+            case .securing: .securing
+            }
+        let cause: ExchangeError.Cause =
+            switch error.cause {
+            case .timedOut: .timedOut(.connect)
+            case .interrupted: .cancelled
+            default: .transport(error.cause)
+            }
+        let failure = ExchangeError(cause: cause, phase: phase, wasSent: false, waited: error.elapsed)
+        let work = state.withLock { state in
+            state.dials[id] = nil
+            state.abandoned.remove(id)
+            return collect(state.machine.dialFailed(id), &state, failure: failure)
+        }
+        run(work)
+    }
+
+    // MARK: Effects
+
+    /// Turns the machine's names into the things they name, under the lock.
+    private func collect(
+        _ effects: PoolMachine<ConnectionKey>.Effects, _ state: inout State, isFresh: Bool = false,
+        failure: ExchangeError? = nil
+    ) -> Work {
+        var work = Work()
+        if let grant = effects.grant, let connection = state.connections[grant.connection.index],
+            let waiter = state.waiters.removeValue(forKey: grant.waiter)
+        {
+            if !isFresh { state.reusedCount += 1 }
+            let lease = Lease(connection: connection, id: grant.connection, isReused: !isFresh, pool: self)
+            work.grants.append((waiter, lease))
+        }
+        for id in effects.failures {
+            guard let waiter = state.waiters.removeValue(forKey: id) else { continue }
+            let closed = ExchangeError(cause: .transport(.closed), phase: .waiting, wasSent: false)
+            work.failures.append((waiter, failure ?? closed))
+        }
+        for id in effects.closes {
+            guard id.index < state.connections.count else { continue }
+            if let connection = state.connections[id.index].take() { work.closes.append(connection) }
+        }
+        for dial in effects.dials {
+            guard let dialer = state.dialers[dial.key.dialer] else { continue }
+            let waiter = state.machine.waiter(of: dial.connection).flatMap { state.waiters[$0] }
+            work.dials.append(
+                PendingDial(
+                    id: dial.connection, destination: dial.key.destination, dialer: dialer,
+                    timeout: waiter.map(\.connectTimeout) ?? .seconds(10)))
+        }
+        for id in effects.abandons {
+            if let task = state.dials[id] { work.abandons.append(task) } else { state.abandoned.insert(id) }
+        }
+        if let deadline = state.machine.nextDeadline {
+            let instant = MonotonicTime.now().advanced(by: PoolClock.until(deadline))
+            if instant < state.armed {
+                state.armed = instant
+                work.timer = instant
+            }
+        }
+        return work
+    }
+
+    private func run(_ work: Work) {
+        for connection in work.closes { connection.stream.close() }
+        for task in work.abandons { task.cancel() }
+        for (waiter, lease) in work.grants where !waiter.result.fulfil(.success(lease)) {
+            // The wait ended in the same moment, and so nothing was written on the connection.
+            lease.returnUnused()
+        }
+        for (waiter, error) in work.failures { waiter.result.fulfil(.failure(error)) }
+        for dial in work.dials { begin(dial) }
+        if let timer = work.timer { loop.schedule(self, token: 0, at: timer) }
+    }
+
+    package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        let work = state.withLock { state -> Work in
+            state.armed = .distantFuture
+            return collect(state.machine.expire(now: PoolClock.now()), &state)
+        }
+        run(work)
+        return nil
+    }
+
+    // MARK: The whole pool
+
+    /// Closes what is idle, gives up what is being opened, fails who waits; connections in use close when they are
+    /// given back. Further requests are refused.
+    package func shutDown() {
+        let work = state.withLock { state in collect(state.machine.shutdown(), &state) }
+        run(work)
+    }
+
+    /// Changes the limits while requests run.
+    package func setLimits(_ limits: PoolLimits) {
+        let work = state.withLock { state in
+            collect(state.machine.setLimits(limits, now: PoolClock.now()), &state)
+        }
+        run(work)
+    }
+
+    /// Closes the idle connections of a key: one of them has just been found dead, and its companions are as old.
+    package func closeIdle(destination: Destination, dialer: Dialer) {
+        let key = ConnectionKey(destination: destination, dialer: dialer.number)
+        let work = state.withLock { state in collect(state.machine.closeIdle(key), &state) }
+        run(work)
+    }
+
+    /// Counts of the present moment.
+    package var snapshot: PoolStatus {
+        state.withLock { state in
+            PoolStatus(
+                idle: state.machine.idleCount, leased: state.machine.leasedCount,
+                dialling: state.machine.diallingCount,
+                waiting: state.machine.waitingCount, opened: state.openedCount, reused: state.reusedCount)
+        }
+    }
+}

@@ -1,0 +1,355 @@
+package import MartletTransport
+package import MartletWire
+import Synchronization
+
+/// One request and its response on a leased connection (RFC 9112 §9).
+///
+/// Its methods are called in order: ``send(_:)``, ``receiveHead()``, ``tryReadBody(into:)`` until it tells of the end, and
+/// ``finish()`` at any moment, which is synchronous, never waits, and must come last. ``cancel()`` may come from any
+/// thread at any time. An exchange that is dropped is finished.
+package final class Exchange: Sendable {
+    private struct State {
+        var phase = ExchangeError.Phase.sending
+        var timeline = ExchangeTimeline()
+        var writer: UploadWriter?
+        var isCancelled = false
+        var isReleased = false
+        var wasSent = false
+        var isResponseComplete = false
+        var interim: [ResponseHead] = []
+    }
+
+    /// The connection.
+    package let connection: HTTP1Connection
+    /// Whether the connection has carried another exchange before.
+    package let isReused: Bool
+    private let lease: Lease
+    private let clocks: ExchangeClocks
+    private let loop: EventLoop
+    private let onUpload: (@Sendable (Int) -> Void)?
+    private let gate: (any TransferGate)?
+    /// Guards the above: the exchange's task, the writer's, and whoever cancels.
+    private let state = Mutex(State())
+
+    /// An exchange on a leased connection.
+    /// - Parameters:
+    ///   - onUpload: Told of the payload bytes of the body as they are written, on the writer's task.
+    ///   - gate: Asked before each write and each read, so that a transfer can be paused.
+    package init(
+        lease: Lease, clocks: ExchangeClocks, loop: EventLoop, onUpload: (@Sendable (Int) -> Void)? = nil,
+        gate: (any TransferGate)? = nil
+    ) {
+        self.lease = lease
+        connection = lease.connection
+        isReused = lease.isReused
+        self.clocks = clocks
+        self.loop = loop
+        self.onUpload = onUpload
+        self.gate = gate
+    }
+
+    deinit {
+        finish()
+    }
+
+    // MARK: Sending
+
+    /// Sends the request, or as much of it as the socket takes at once; the rest is written while the response is
+    /// awaited.
+    package func send(_ request: ExchangeRequest) throws(ExchangeError) {
+        connection.begin(request)
+        var bytes = request.head
+        if case .bytes(let body) = request.body, !request.expectsContinue {
+            bytes.append(contentsOf: body)
+        }
+        state.withLock { $0.timeline.sendingBegan = MonotonicTime.now() }
+        var count = 0
+        do throws(TransportError) {
+            count = try connection.stream.write(bytes, from: 0)
+        } catch {
+            throw failure(.transport(error))
+        }
+        let isComplete: Bool
+        switch request.body {
+        case .source: isComplete = false
+        case .none, .bytes: isComplete = count == bytes.count && !request.expectsContinue
+        }
+        let now = MonotonicTime.now()
+        state.withLock { state in
+            state.wasSent = count > 0
+            state.timeline.sentByteCount = UInt64(count)
+            state.phase = .awaitingHead
+            if isComplete { state.timeline.requestSent = now }
+        }
+        let sentBody = max(0, count - request.head.count)
+        if sentBody > 0 { onUpload?(sentBody) }
+        if isComplete {
+            connection.requestFinished()
+            return
+        }
+        let writer = UploadWriter(
+            connection: connection, request: request, rest: Array(bytes[count...]), clocks: clocks,
+            loop: loop,
+            onProgress: onUpload, transferGate: gate)
+        state.withLock { $0.writer = writer }
+        writer.start()
+    }
+
+    // MARK: The head
+
+    /// Waits for the final head.
+    package func receiveHead() async throws(ExchangeError) -> (head: ResponseHead, framing: BodyFraming) {
+        while true {
+            switch connection.stepHead() {
+            case .head(let head, let framing):
+                headReceived(head)
+                return (head, framing)
+            case .informational(let head):
+                let writer = state.withLock { state in
+                    state.interim.append(head)
+                    return state.writer
+                }
+                if head.status == 100 { writer?.permitBody() }
+            case .failure(let cause):
+                throw blame(cause)
+            case .wait:
+                try await waitForHead()
+            }
+        }
+    }
+
+    private func headReceived(_ head: ResponseHead) {
+        let now = MonotonicTime.now()
+        let writer = state.withLock { state in
+            state.phase = .receivingBody
+            state.timeline.headReceived = now
+            return state.writer
+        }
+        guard let writer, writer.outcome == nil else { return }
+        // An answer before the request is out. A refusal makes the rest pointless; a success may be reading it still,
+        // and then writing goes on until the answer is complete (RFC 9112 §9.5).
+        if head.status >= 300 || writer.refuseBody() { writer.stop() }
+    }
+
+    private func waitForHead() async throws(ExchangeError) {
+        let (writer, wasSent) = state.withLock { ($0.writer, $0.timeline.requestSent) }
+        var sent = wasSent
+        if let writer {
+            switch writer.outcome {
+            case .failed(let cause):
+                // The peer may have refused and closed before reading everything; what it said can still be read, unless
+                // the fault is on this side.
+                if case .transport = cause {} else { throw failure(cause) }
+                sent = sent ?? noteSent()
+            case .finished, .stopped: sent = sent ?? noteSent()
+            case nil: break
+            }
+        }
+        var deadline = clocks.totalDeadline
+        var clock = ExchangeError.Clock.total
+        if let sent, let head = clocks.head {
+            let limit = sent.advanced(by: head)
+            if limit < deadline { (deadline, clock) = (limit, .head) }
+        }
+        try await wait(until: deadline, clock)
+    }
+
+    private func noteSent() -> MonotonicTime {
+        let now = MonotonicTime.now()
+        return state.withLock { state in
+            let instant = state.timeline.requestSent ?? now
+            state.timeline.requestSent = instant
+            return instant
+        }
+    }
+
+    /// The error to report when reading failed: the writer's own fault, if there is one, is the cause.
+    private func blame(_ cause: ExchangeError.Cause) -> ExchangeError {
+        let writer = state.withLock { $0.writer }
+        if case .failed(let fault) = writer?.outcome {
+            if case .transport = fault {} else { return failure(fault) }
+        }
+        return failure(cause)
+    }
+
+    // MARK: The body
+
+    /// What one attempt to read the body gave.
+    package enum BodyAttempt: Sendable {
+        /// So many bytes were put into the buffer.
+        case bytes(Int)
+        /// The body is complete, and the connection has been given back.
+        case end
+        /// Nothing yet: await ``waitForBody()`` and try again.
+        case wouldBlock
+    }
+
+    /// Tries to read the body into a buffer, which must not be empty, without waiting.
+    package func tryReadBody(
+        into target: UnsafeMutableRawBufferPointer
+    ) throws(ExchangeError) -> BodyAttempt {
+        let target = unsafe ReceiveTarget(target)
+        // Under the exchange's own lock, so that a reader who overstays cannot read what belongs to the next exchange.
+        let step = state.withLock { state -> HTTP1Connection.BodyStep in
+            if state.isResponseComplete { return .end }
+            if state.isReleased { return .failure(.transport(.closed)) }
+            let step = connection.stepBody(into: target)
+            if case .bytes(let count, _) = step { state.timeline.receivedBodyByteCount += UInt64(count) }
+            return step
+        }
+        switch step {
+        case .bytes(let count, let isLast):
+            if isLast { complete() }
+            return .bytes(count)
+        case .end:
+            complete()
+            return .end
+        case .failure(let cause): throw blame(cause)
+        case .wait: return .wouldBlock
+        }
+    }
+
+    /// Waits until reading the body is worth another try; while the transfer is paused, until it goes on.
+    package func waitForBody() async throws(ExchangeError) {
+        let (deadline, clock) = clocks.deadline(clocks.idle, .idle)
+        try await wait(until: deadline, clock)
+        await gate?.waitWhilePaused()
+    }
+
+    /// Waits while the transfer is paused.
+    package func waitWhilePaused() async {
+        await gate?.waitWhilePaused()
+    }
+
+    private func complete() {
+        let now = MonotonicTime.now()
+        state.withLock { state in
+            state.isResponseComplete = true
+            state.timeline.bodyReceived = now
+        }
+        finish()
+    }
+
+    private func wait(until deadline: MonotonicTime, _ clock: ExchangeError.Clock) async throws(ExchangeError)
+    {
+        do throws(TransportError) {
+            try await connection.stream.waitUntilReadable(until: deadline)
+        } catch {
+            switch error {
+            case .timedOut:
+                // A paused transfer is silent because it was asked to be.
+                if clock == .idle, gate?.isPaused == true { return }
+                throw failure(.timedOut(clock))
+            case .interrupted: throw failure(.cancelled)
+            default: throw failure(.transport(error))
+            }
+        }
+    }
+
+    // MARK: The end
+
+    /// Ends the exchange: the connection goes back to the pool if it can carry another, else it is closed.
+    ///
+    /// What is left of a body is taken up if it is small, by a task that nobody waits for; else the connection is
+    /// closed.
+    package func finish() {
+        let (isFirst, isCancelled, writer) = state.withLock { state -> (Bool, Bool, UploadWriter?) in
+            let isFirst = !state.isReleased
+            state.isReleased = true
+            return (isFirst, state.isCancelled, state.writer)
+        }
+        guard isFirst else { return }
+        // Whoever still waits to read looks again, and finds that it is over.
+        connection.stream.wakeReader()
+        if let writer, writer.outcome == nil {
+            writer.stop()
+            connection.requestAborted()
+        }
+        if isCancelled {
+            lease.release(isReusable: false)
+        } else if connection.isResponseFinished {
+            lease.release(isReusable: true)
+        } else {
+            abandon()
+        }
+    }
+
+    private static let drainLimit = 64 * 1024
+
+    /// Gives up a body that was not read to its end.
+    private func abandon() {
+        guard state.withLock({ $0.phase == .receivingBody }), let left = connection.remainingPayload,
+            left <= UInt64(Exchange.drainLimit)
+        else {
+            lease.release(isReusable: false)
+            return
+        }
+        let connection = connection
+        let lease = lease
+        // Unstructured: the caller is done and must not wait for a peer. It ends after a second at the latest.
+        Task {
+            let deadline = MonotonicTime.now().advanced(by: .seconds(1))
+            let isDrained = await connection.drain(limit: Exchange.drainLimit, until: deadline)
+            lease.release(isReusable: isDrained)
+        }
+    }
+
+    /// Ends every wait of this exchange with an error, for good; nothing where it has ended.
+    package func cancel() {
+        let (isRunning, writer) = state.withLock { state -> (Bool, UploadWriter?) in
+            guard !state.isReleased else { return (false, nil) }
+            state.isCancelled = true
+            return (true, state.writer)
+        }
+        guard isRunning else { return }
+        writer?.stop()
+        connection.stream.interrupt()
+    }
+
+    private func failure(_ cause: ExchangeError.Cause) -> ExchangeError {
+        let state = state.withLock { $0 }
+        let wasSent = state.wasSent || (state.writer?.byteCount ?? 0) > 0
+        var waited: Duration?
+        if case .timedOut(let clock) = cause {
+            switch clock {
+            case .head: waited = clocks.head
+            case .idle: waited = clocks.idle
+            case .total, .poolWait, .connect: waited = nil
+            }
+        }
+        let isCancelled: Bool
+        if case .transport(.interrupted) = cause {
+            isCancelled = true
+        } else {
+            isCancelled = state.isCancelled
+        }
+        return ExchangeError(
+            cause: isCancelled ? .cancelled : cause, phase: state.phase, wasSent: wasSent, waited: waited)
+    }
+
+    // MARK: What is known
+
+    /// When the parts of the exchange happened, and how many bytes moved.
+    package var timeline: ExchangeTimeline {
+        state.withLock { state in
+            var timeline = state.timeline
+            timeline.sentByteCount += state.writer?.byteCount ?? 0
+            return timeline
+        }
+    }
+
+    /// The interim responses that came before the final head (RFC 9110 §15.2).
+    package var interimResponses: [ResponseHead] {
+        state.withLock { $0.interim }
+    }
+
+    /// The fields that came behind a chunked body; never merged into the head (RFC 9110 §6.5).
+    package var trailers: FieldBlock? {
+        connection.trailers
+    }
+
+    /// Whether a byte of the response has come.
+    package var hasReceivedAnyByte: Bool {
+        connection.hasReceivedAnyByte
+    }
+}

@@ -1,0 +1,82 @@
+package import MartletTransport
+package import MartletWire
+
+/// Why an exchange on a connection came to nothing.
+package struct ExchangeError: Error, Sendable {
+    /// What happened.
+    package enum Cause: Sendable {
+        /// Bytes could not be moved.
+        case transport(TransportError)
+        /// The peer's bytes were wrong, or too few, or the request could not be written as HTTP.
+        case wire(WireError)
+        /// The response's content coding cannot be undone.
+        case coding(any Error & CustomStringConvertible)
+        /// The body's source threw.
+        case source(any Error)
+        /// The body's source gave fewer or more bytes than it had announced.
+        case lengthMismatch(announced: UInt64, actual: UInt64)
+        /// A clock ran out.
+        case timedOut(Clock)
+        /// The exchange was cancelled.
+        case cancelled
+    }
+
+    /// The clocks that run while an exchange does.
+    package enum Clock: Sendable {
+        /// Waiting for a connection to be free.
+        case poolWait
+        /// Opening a connection.
+        case connect
+        /// Waiting for the final head, once the request is sent.
+        case head
+        /// Waiting for any byte to move.
+        case idle
+        /// The whole call.
+        case total
+    }
+
+    /// Where the exchange stood.
+    package enum Phase: Sendable {
+        /// Waiting for a connection.
+        case waiting
+        /// Opening one: look-up.
+        case resolving
+        /// Opening one: transport.
+        case connecting
+        /// Opening one: TLS.
+        case securing
+        /// Sending the request.
+        case sending
+        /// Waiting for the head of the response.
+        case awaitingHead
+        /// Receiving the body.
+        case receivingBody
+    }
+
+    /// What happened.
+    package var cause: Cause
+    /// Where the exchange stood.
+    package var phase: Phase
+    /// Whether any byte of the request may have reached the peer.
+    package var wasSent: Bool
+    /// How long the wait was that a clock ended.
+    package var waited: Duration?
+
+    /// An error.
+    package init(cause: Cause, phase: Phase, wasSent: Bool, waited: Duration? = nil) {
+        self.cause = cause
+        self.phase = phase
+        self.wasSent = wasSent
+        self.waited = waited
+    }
+
+    /// Whether the connection ended or failed, as against what it carried: what a request on a reused connection may
+    /// meet through no fault of anybody (RFC 9112 §9.3.1).
+    package var isConnectionLoss: Bool {
+        switch cause {
+        case .transport(.system), .transport(.closed), .transport(.tls): true
+        case .wire(let error): error.code == .emptyResponse
+        default: false
+        }
+    }
+}

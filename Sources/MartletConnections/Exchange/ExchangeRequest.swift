@@ -1,0 +1,66 @@
+package import MartletTransport
+package import MartletWire
+
+/// What an exchange sends, ready for the wire.
+package struct ExchangeRequest: Sendable {
+    /// The encoded head, framing fields included.
+    package var head: [UInt8]
+    /// The method, on which the response's framing depends.
+    package var method: String
+    /// The version in the request line.
+    package var version: WireVersion
+    /// The body.
+    package var body: OutgoingBody
+    /// Whether the head says `Expect: 100-continue`.
+    package var expectsContinue: Bool
+    /// How long the body waits for the 100 before it goes out all the same (RFC 9110 §10.1.1).
+    package var continueWait: Duration
+    /// Whether the connection may be kept; `false` when the head says `Connection: close`.
+    package var wantsKeepAlive: Bool
+    /// Whether the body is handed over as it stands on the wire, chunk framing included.
+    package var isRaw: Bool
+    /// Trailer fields that a chunked body is followed by.
+    package var trailers: [(name: String, value: String)]
+
+    /// A request.
+    package init(
+        head: [UInt8], method: String, version: WireVersion = .http11, body: OutgoingBody = .none,
+        expectsContinue: Bool = false, continueWait: Duration = .seconds(1), wantsKeepAlive: Bool = true,
+        isRaw: Bool = false, trailers: [(name: String, value: String)] = []
+    ) {
+        self.head = head
+        self.method = method
+        self.version = version
+        self.body = body
+        self.expectsContinue = expectsContinue
+        self.continueWait = continueWait
+        self.wantsKeepAlive = wantsKeepAlive
+        self.isRaw = isRaw
+        self.trailers = trailers
+    }
+}
+
+/// The clocks of an exchange, as instants and spans.
+package struct ExchangeClocks: Sendable {
+    /// How long the final head may take once the request is sent; `nil` for ever.
+    package var head: Duration?
+    /// How long no byte may move, either way; `nil` for ever.
+    package var idle: Duration?
+    /// When the whole call must be over.
+    package var totalDeadline: MonotonicTime
+
+    /// Clocks.
+    package init(head: Duration? = nil, idle: Duration? = nil, totalDeadline: MonotonicTime = .distantFuture)
+    {
+        self.head = head
+        self.idle = idle
+        self.totalDeadline = totalDeadline
+    }
+
+    /// The deadline of a wait that begins now, and the clock it belongs to.
+    func deadline(_ span: Duration?, _ clock: ExchangeError.Clock) -> (MonotonicTime, ExchangeError.Clock) {
+        guard let span else { return (totalDeadline, .total) }
+        let instant = MonotonicTime.now().advanced(by: span)
+        return instant < totalDeadline ? (instant, clock) : (totalDeadline, .total)
+    }
+}

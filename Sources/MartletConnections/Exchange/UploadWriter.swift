@@ -1,0 +1,205 @@
+import MartletTransport
+import MartletWire
+import Synchronization
+
+/// Writes what is left of a request while the exchange already reads: the rest of a body too large for one write, or one
+/// whose source is asked piece by piece.
+///
+/// Reading while writing is what keeps a request and an answer that are both larger than the sockets' buffers from
+/// waiting for each other, and what lets an early refusal be seen (RFC 9112 §9.5).
+final class UploadWriter: Sendable {
+    /// How the writing ended.
+    enum Outcome: Sendable {
+        /// Everything was written.
+        case finished
+        /// Told to stop, or not to begin.
+        case stopped
+        /// It failed.
+        case failed(ExchangeError.Cause)
+    }
+
+    private struct State {
+        var isStopped = false
+        var outcome: Outcome?
+        var byteCount: UInt64 = 0
+        var bodyByteCount: UInt64 = 0
+        var task: Task<Void, Never>?
+    }
+
+    private let connection: HTTP1Connection
+    private let request: ExchangeRequest
+    private let rest: [UInt8]
+    private let clocks: ExchangeClocks
+    private let loop: EventLoop
+    private let onProgress: (@Sendable (Int) -> Void)?
+    private let transferGate: (any TransferGate)?
+    /// Opened by the 100, or by a final head (then nothing is sent), or by time.
+    private let gate = OneShot<Bool>()
+    /// Guards the outcome and the count: the writing task, the exchange, and whoever cancels.
+    private let state = Mutex(State())
+
+    /// A writer that has not started.
+    /// - Parameter rest: What of the head, and of a body in memory, the first write did not take.
+    init(
+        connection: HTTP1Connection, request: ExchangeRequest, rest: [UInt8], clocks: ExchangeClocks,
+        loop: EventLoop,
+        onProgress: (@Sendable (Int) -> Void)?, transferGate: (any TransferGate)?
+    ) {
+        self.connection = connection
+        self.request = request
+        self.rest = rest
+        self.clocks = clocks
+        self.loop = loop
+        self.onProgress = onProgress
+        self.transferGate = transferGate
+    }
+
+    /// Starts writing.
+    ///
+    /// In a task of its own, unstructured, because the exchange's reader goes on in the caller's and the two end in
+    /// either order; the exchange stops it when it ends.
+    func start() {
+        let task = Task { await self.run() }
+        let isStopped = state.withLock { state in
+            state.task = task
+            return state.isStopped
+        }
+        if isStopped { task.cancel() }
+    }
+
+    /// How it ended; `nil` while it goes on.
+    var outcome: Outcome? {
+        state.withLock { $0.outcome }
+    }
+
+    /// Bytes written so far.
+    var byteCount: UInt64 {
+        state.withLock { $0.byteCount }
+    }
+
+    /// The server has said 100: the body may go.
+    func permitBody() {
+        gate.fulfil(true)
+    }
+
+    /// A final head has come: a body that still waits for the 100 stays unsent.
+    /// - Returns: Whether it was still waiting.
+    func refuseBody() -> Bool {
+        request.expectsContinue && gate.fulfil(false)
+    }
+
+    /// Stops writing; what was begun stays unfinished and the connection cannot be used again.
+    func stop() {
+        let task = state.withLock { state in
+            state.isStopped = true
+            return state.task
+        }
+        gate.fulfil(false)
+        task?.cancel()
+        connection.stream.wakeWriter()
+    }
+
+    private var isStopped: Bool {
+        state.withLock { $0.isStopped }
+    }
+
+    private func run() async {
+        let outcome = await write()
+        if case .finished = outcome { connection.requestFinished() } else { connection.requestAborted() }
+        state.withLock { $0.outcome = outcome }
+        // The reader's deadline depends on whether the request is out.
+        connection.stream.wakeReader()
+    }
+
+    private func write() async -> Outcome {
+        if let outcome = await write(rest, isBody: false) { return outcome }
+        if request.expectsContinue {
+            let deadline = min(MonotonicTime.now().advanced(by: request.continueWait), clocks.totalDeadline)
+            switch await gate.wait(until: deadline, on: loop) {
+            case .value(true), .timedOut: break
+            case .value(false), .interrupted: return .stopped
+            }
+        }
+        switch request.body {
+        case .none: return .finished
+        case .bytes(let bytes):
+            // Without the wait for a 100 these bytes were part of the first write.
+            guard request.expectsContinue else { return .finished }
+            return await write(bytes, isBody: true) ?? .finished
+        case .source(let source, let length):
+            return await write(from: source, length: length)
+        }
+    }
+
+    private func write(from source: any BodySource, length: UInt64?) async -> Outcome {
+        var encoder = ChunkEncoder()
+        var total: UInt64 = 0
+        while true {
+            if isStopped { return .stopped }
+            let chunk: [UInt8]?
+            do {
+                chunk = try await source.next()
+            } catch {
+                return isStopped ? .stopped : .failed(.source(error))
+            }
+            guard let chunk else { break }
+            if chunk.isEmpty { continue }
+            total += UInt64(chunk.count)
+            if let length {
+                if total > length { return .failed(.lengthMismatch(announced: length, actual: total)) }
+                if let outcome = await write(chunk, isBody: true) { return outcome }
+            } else {
+                let header = encoder.header(byteCount: chunk.count)
+                if let outcome = await write(header + chunk, isBody: true, payload: chunk.count) {
+                    return outcome
+                }
+            }
+        }
+        if let length {
+            return total == length ? .finished : .failed(.lengthMismatch(announced: length, actual: total))
+        }
+        do throws(WireError) {
+            return await write(try encoder.lastChunk(trailers: request.trailers), isBody: false) ?? .finished
+        } catch {
+            return .failed(.wire(error))
+        }
+    }
+
+    /// Writes bytes whole; `nil` when that went well.
+    private func write(_ bytes: [UInt8], isBody: Bool, payload: Int? = nil) async -> Outcome? {
+        var offset = 0
+        while offset < bytes.count {
+            await transferGate?.waitWhilePaused()
+            if isStopped { return .stopped }
+            do throws(TransportError) {
+                let count = try connection.stream.write(bytes, from: offset)
+                if count > 0 {
+                    offset += count
+                    state.withLock { $0.byteCount += UInt64(count) }
+                    continue
+                }
+            } catch {
+                return .failed(.transport(error))
+            }
+            if let outcome = await waitUntilWritable() { return outcome }
+        }
+        if isBody { onProgress?(payload ?? bytes.count) }
+        return nil
+    }
+
+    private func waitUntilWritable() async -> Outcome? {
+        let (deadline, clock) = clocks.deadline(clocks.idle, .idle)
+        do throws(TransportError) {
+            try await connection.stream.waitUntilWritable(until: deadline)
+            return nil
+        } catch {
+            switch error {
+            case .timedOut:
+                if clock == .idle, transferGate?.isPaused == true { return nil }
+                return .failed(.timedOut(clock))
+            case .interrupted: return .failed(.cancelled)
+            default: return .failed(.transport(error))
+            }
+        }
+    }
+}

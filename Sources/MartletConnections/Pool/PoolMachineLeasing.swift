@@ -1,0 +1,199 @@
+/// Connections as they go to requests and lie idle between them.
+extension PoolMachine {
+    /// Gives a request of `host` an idle connection, or a place in the line.
+    mutating func admit(
+        _ place: PoolPlace, to host: Int, now: Instant, effects: consuming Effects = Effects()
+    ) -> Admission {
+        while true {
+            let index = hosts.records[host].newestIdle
+            guard index != PoolIndex.none else { break }
+            if connections.records[index].deadline > now {
+                endIdle(index)
+                lease(index, place)
+                return Admission(lease: name(index), effects: effects)
+            }
+            closeIdle(index, &effects)
+        }
+        let waiter = enterLine(place, of: host)
+        reconsider(host)
+        dialForBlocked(&effects)
+        return Admission(waiter: waiterName(waiter), effects: effects)
+    }
+
+    /// Gives a free connection to a waiting request.
+    mutating func grant(_ index: Int, to waiter: Int, _ effects: inout Effects) {
+        let dial = leaveLine(waiter)
+        if dial != PoolIndex.none, !passOn(dial) { keepSpare(dial) }
+        waiters.records[waiter].connection = index
+        lease(index, waiters.records[waiter].place)
+        connections.records[index].waiter = waiter
+        effects.grant = PoolGrant(waiter: waiterName(waiter), connection: name(index))
+    }
+
+    /// Marks a free connection as held by the request with that place.
+    private mutating func lease(_ index: Int, _ place: PoolPlace) {
+        connections.records[index].state = .leased
+        connections.records[index].place = place
+        connections.records[index].uses &+= 1
+        hosts.records[connections.records[index].host].leased += 1
+        leasedCount += 1
+    }
+
+    /// Takes a connection from its request. Its state is about to be set, or it is about to be dropped.
+    mutating func endLease(_ index: Int) {
+        let waiter = connections.records[index].waiter
+        if waiter != PoolIndex.none {
+            connections.records[index].waiter = PoolIndex.none
+            waiters.remove(waiter)
+        }
+        hosts.records[connections.records[index].host].leased -= 1
+        leasedCount -= 1
+    }
+
+    /// Keeps a free connection for later, or closes what the idle limits do not allow.
+    mutating func becomeIdle(_ index: Int, now: Instant, _ effects: inout Effects) {
+        let host = connections.records[index].host
+        connections.records[index].idleSince = now
+        let deadline = idleDeadline(index)
+        guard deadline > now, amounts.idlePerHost > 0, amounts.idleTotal > 0 else {
+            drop(index, &effects)
+            return
+        }
+        if hosts.records[host].idle >= amounts.idlePerHost {
+            closeIdle(hosts.records[host].oldestIdle, &effects)
+        } else if idleCount >= amounts.idleTotal {
+            let oldest = connections.records[oldestIdle].host
+            closeIdle(oldestIdle, &effects)
+            if oldest != host { forgetIfEmpty(oldest) }
+        }
+        connections.records[index].state = .idle
+        connections.records[index].deadline = deadline
+        earliestDeadline = idleCount == 0 ? deadline : min(earliestDeadline, deadline)
+        link(idle: index, of: host)
+    }
+
+    /// From when on a connection must not carry another request: the server's word and its age.
+    func useDeadline(_ index: Int) -> Instant {
+        let oldAge = PoolAmounts.sum(connections.records[index].openedAt, amounts.age)
+        return min(oldAge, connections.records[index].serverDeadline)
+    }
+
+    /// From when on an idle connection must not be kept.
+    private func idleDeadline(_ index: Int) -> Instant {
+        let idleEnd = PoolAmounts.sum(connections.records[index].idleSince, amounts.idleLifetime)
+        return min(idleEnd, useDeadline(index))
+    }
+
+    /// Closes an idle connection. The host may be left without any connection or request.
+    mutating func closeIdle(_ index: Int, _ effects: inout Effects) {
+        endIdle(index)
+        drop(index, &effects)
+    }
+
+    /// Has a connection closed that is in no list any more.
+    mutating func drop(_ index: Int, _ effects: inout Effects) {
+        effects.close(name(index))
+        forget(index)
+    }
+
+    /// Forgets a connection that is in no list any more.
+    mutating func forget(_ index: Int) {
+        connections.records[index].state = .gone
+        connections.remove(index)
+    }
+
+    /// Closes the idle connections whose time is up and finds the next deadline.
+    mutating func closeExpired(now: Instant, _ effects: inout Effects) {
+        var earliest = UInt64.max
+        var index = oldestIdle
+        while index != PoolIndex.none {
+            let newer = connections.records[index].newer
+            if connections.records[index].deadline <= now {
+                let host = connections.records[index].host
+                closeIdle(index, &effects)
+                forgetIfEmpty(host)
+            } else {
+                earliest = min(earliest, connections.records[index].deadline)
+            }
+            index = newer
+        }
+        earliestDeadline = earliest
+    }
+
+    /// Calculates the deadlines of all idle connections anew, after a change of limits.
+    mutating func renewDeadlines() {
+        var index = oldestIdle
+        while index != PoolIndex.none {
+            connections.records[index].deadline = idleDeadline(index)
+            index = connections.records[index].newer
+        }
+    }
+
+    /// Closes what one host has idle beyond its limits, the longest idle first.
+    mutating func trimIdle(of host: Int, _ effects: inout Effects) {
+        while hosts.records[host].idle > 0,
+            hosts.records[host].open > amounts.perHost || hosts.records[host].idle > amounts.idlePerHost
+        {
+            closeIdle(hosts.records[host].oldestIdle, &effects)
+        }
+        forgetIfEmpty(host)
+    }
+
+    /// Puts a connection on top of its host's idle stack and at the new end of the list of all.
+    private mutating func link(idle index: Int, of host: Int) {
+        let below = hosts.records[host].newestIdle
+        connections.records[index].below = below
+        connections.records[index].above = PoolIndex.none
+        if below == PoolIndex.none {
+            hosts.records[host].oldestIdle = index
+        } else {
+            connections.records[below].above = index
+        }
+        hosts.records[host].newestIdle = index
+        hosts.records[host].idle += 1
+
+        connections.records[index].older = newestIdle
+        connections.records[index].newer = PoolIndex.none
+        if newestIdle == PoolIndex.none {
+            oldestIdle = index
+        } else {
+            connections.records[newestIdle].newer = index
+        }
+        newestIdle = index
+        idleCount += 1
+    }
+
+    /// Takes a connection out of its host's idle stack and the list of all.
+    private mutating func endIdle(_ index: Int) {
+        let host = connections.records[index].host
+        let below = connections.records[index].below
+        let above = connections.records[index].above
+        if below == PoolIndex.none {
+            hosts.records[host].oldestIdle = above
+        } else {
+            connections.records[below].above = above
+        }
+        if above == PoolIndex.none {
+            hosts.records[host].newestIdle = below
+        } else {
+            connections.records[above].below = below
+        }
+        hosts.records[host].idle -= 1
+
+        let older = connections.records[index].older
+        let newer = connections.records[index].newer
+        if older == PoolIndex.none { oldestIdle = newer } else { connections.records[older].newer = newer }
+        if newer == PoolIndex.none { newestIdle = older } else { connections.records[newer].older = older }
+        idleCount -= 1
+    }
+
+    /// The name of a connection by its place.
+    func name(_ index: Int) -> PoolConnectionID {
+        PoolConnectionID(index: index, generation: connections.generations[index])
+    }
+
+    /// The name of a waiter by its place.
+    func waiterName(_ index: Int) -> PoolWaiterID {
+        PoolWaiterID(index: index, generation: waiters.generations[index])
+    }
+}

@@ -1,0 +1,31 @@
+/// What the pool's owner asks between events.
+extension PoolMachine {
+    /// Whether a connection is being made under this name.
+    package func isDialling(_ connection: PoolConnectionID) -> Bool {
+        connections.holds(connection.index, connection.generation)
+            && connections.records[connection.index].state == .dialling
+    }
+
+    /// Whether a waiting request has a dial made for it.
+    package func isDialling(for waiter: PoolWaiterID) -> Bool {
+        waiters.holds(waiter.index, waiter.generation) && waiters.records[waiter.index].dial != PoolIndex.none
+    }
+
+    /// The request a dial is made for; `nil` when it has left.
+    package func waiter(of dial: PoolConnectionID) -> PoolWaiterID? {
+        guard isDialling(dial) else { return nil }
+        let waiter = connections.records[dial.index].waiter
+        return waiter == PoolIndex.none ? nil : waiterName(waiter)
+    }
+
+    /// Closes all idle connections of a key: one of them was found dead, and the others are as old.
+    package mutating func closeIdle(_ key: Key) -> Effects {
+        var effects = Effects()
+        guard let host = hostPlaces[key] else { return effects }
+        while hosts.records[host].newestIdle != PoolIndex.none {
+            closeIdle(hosts.records[host].newestIdle, &effects)
+        }
+        settle(host, &effects)
+        return effects
+    }
+}

@@ -1,0 +1,24 @@
+/// The place of a request among all others: when it came and how urgent it is.
+///
+/// It stays with the request while that holds a connection, so that a request whose connection turns out to be dead
+/// gets its old place back.
+struct PoolPlace: Sendable {
+    /// When the request came, in nanoseconds of the pool's clock.
+    var arrival: UInt64
+    /// The number of the request, from 0; settles the order of requests that came at one instant.
+    var sequence: UInt64
+    /// How urgent the request is.
+    var priority: RequestPriority
+
+    /// The place as a value that can be compared; the smallest is served first.
+    ///
+    /// A request gains one level per `ageing` nanoseconds, so at any time t its level is
+    /// `priority + (t - arrival) / ageing`. Whether one such level is above another does not depend on t: ordering by
+    /// arrival plus one `ageing` for each level below the highest is the same, and never has to be done again.
+    func rank(ageing: UInt64) -> PoolRank {
+        let behind = UInt64(RequestPriority.highest.rawValue - priority.rawValue)
+        let (delay, tooLong) = behind.multipliedReportingOverflow(by: ageing)
+        let (due, tooLate) = arrival.addingReportingOverflow(delay)
+        return PoolRank(due: tooLong || tooLate ? .max : due, behind: behind, sequence: sequence)
+    }
+}

@@ -1,0 +1,110 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// A file that appears under its name only when it is complete.
+///
+/// Bytes go to a temporary file of its own beside the target, which is renamed when all is written and synced; until then,
+/// and whatever fails, the target is what it was. Its calls block: they belong on a worker, one at a time.
+package final class FilePublisher: Sendable {
+    /// What to do about a file that has the name already.
+    package enum Collision: Sendable {
+        /// Fail with `EEXIST`, even when it appears at the last moment.
+        case fail
+        /// Put the new file in its place.
+        case replace
+    }
+
+    /// The name the file gets.
+    package let path: String
+    private let temporaryPath: String
+    private let descriptor: Int32
+    /// Whether the descriptor is closed: written by whoever ends it, once.
+    private let isEnded = Atomic(false)
+
+    /// Creates the temporary file, with the mode that the process's mask gives to new files.
+    package init(path: String, collision: Collision) throws(StorageError) {
+        if collision == .fail {
+            var status = stat()
+            if unsafe lstat(path, &status) == 0 {
+                throw StorageError(operation: "create", path: path, code: EEXIST)
+            }
+        }
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let folder = slash.map { String(path[...$0]) } ?? ""
+        let name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
+        guard !name.isEmpty, name != ".", name != ".." else {
+            throw StorageError(operation: "create", path: path, code: EISDIR)
+        }
+        var generator = SystemRandomNumberGenerator()
+        let suffix = String(generator.next(), radix: 36)
+        // The name may be as long as names can be, so it is cut to leave room.
+        let stem = String(decoding: name.utf8.prefix(200), as: UTF8.self)
+        temporaryPath = "\(folder).\(stem).\(suffix).part"
+        descriptor = unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else {
+            throw StorageError(operation: "create", path: temporaryPath, code: errno)
+        }
+        self.path = path
+    }
+
+    deinit {
+        discard()
+    }
+
+    /// Appends bytes.
+    package func write(_ bytes: [UInt8]) throws(StorageError) {
+        var offset = 0
+        while offset < bytes.count {
+            let result = unsafe bytes.withUnsafeBytes { all in
+                unsafe Glibc.write(descriptor, all.baseAddress.map { unsafe $0 + offset }, all.count - offset)
+            }
+            if result >= 0 {
+                offset += result
+            } else if errno != EINTR {
+                throw StorageError(operation: "write", path: temporaryPath, code: errno)
+            }
+        }
+    }
+
+    /// Syncs the file, gives it its name, and syncs the folder.
+    package func publish(collision: Collision) throws(StorageError) {
+        guard fdatasync(descriptor) == 0 else {
+            throw StorageError(operation: "fdatasync", path: path, code: errno)
+        }
+        let flags: UInt32 = collision == .fail ? 1 : 0
+        if unsafe martlet_renameat2(temporaryPath, path, flags) != 0 {
+            guard errno == EINVAL || errno == ENOSYS, collision == .fail else {
+                throw StorageError(operation: "rename", path: path, code: errno)
+            }
+            // A file system that cannot rename without replacing: a link fails where the name exists.
+            guard unsafe link(temporaryPath, path) == 0 else {
+                throw StorageError(operation: "link", path: path, code: errno)
+            }
+            unsafe unlink(temporaryPath)
+        }
+        end()
+        syncFolder()
+    }
+
+    private func syncFolder() {
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let folder = unsafe open(slash.map { String(path[...$0]) } ?? ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { return }
+        // Some file systems refuse to sync a folder; the file is complete all the same.
+        fsync(folder)
+        close(folder)
+    }
+
+    /// Removes the temporary file; nothing where the file was published.
+    package func discard() {
+        guard !isEnded.load(ordering: .acquiring) else { return }
+        unsafe unlink(temporaryPath)
+        end()
+    }
+
+    private func end() {
+        guard !isEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        close(descriptor)
+    }
+}

@@ -1,0 +1,189 @@
+/// Runs a ``ConnectRaceMachine``: starts and closes the sockets it names, waits for the first thing to happen, tells it.
+struct ConnectRace: Sendable {
+    typealias Machine = ConnectRaceMachine<SocketAddress, TransportError>
+
+    /// How the race ended.
+    struct Outcome: Sendable {
+        /// The connection, or why there is none.
+        var result: Result<any ByteStream, TransportError>
+        /// The step that failed, where one did.
+        var phase = DialError.Phase.connecting
+        /// The address that won.
+        var address: SocketAddress?
+        /// Addresses that could not be connected to.
+        var failedAddresses: [SocketAddress] = []
+        /// When the connection stood.
+        var connected: MonotonicTime?
+        /// When the TLS handshake was done.
+        var secured: MonotonicTime?
+    }
+
+    private enum Event: Sendable {
+        case attempt(Machine.Attempt, Result<Void, TransportError>)
+        case timer
+    }
+
+    let destination: Destination
+    let options: SocketOptions
+    let context: TLSContext?
+    let deadline: MonotonicTime
+    let loop: EventLoop
+    let control: DialControl
+
+    /// Runs a race that has not been started.
+    func run(_ machine: consuming Machine) async -> Outcome {
+        let start = machine
+        return await withTaskGroup(of: Event.self) { group in
+            var machine = start
+            var sockets: [Machine.Attempt: ConnectAttempt] = [:]
+            var timers: [OneShot<Void>] = []
+            var outcome = Outcome(result: .failure(.timedOut))
+            var effects = machine.start(now: MonotonicTime.now().nanoseconds)
+            var ending: TransportError?
+            race: while true {
+                for attempt in effects.cancels { sockets.removeValue(forKey: attempt)?.socket.close() }
+                if let failures = effects.failures {
+                    outcome.result = .failure(ConnectRace.summary(failures, destination))
+                    break
+                }
+                if let winner = effects.winner, let attempt = sockets.removeValue(forKey: winner) {
+                    outcome.connected = MonotonicTime.now()
+                    let secured = await secure(attempt)
+                    switch secured {
+                    case .success(let stream):
+                        machine.winnerSucceeded()
+                        if context != nil { outcome.secured = MonotonicTime.now() }
+                        outcome.result = .success(stream)
+                        outcome.address = attempt.address
+                        break race
+                    case .failure(let error):
+                        attempt.socket.close()
+                        outcome.phase = .securing
+                        if ConnectRace.isFinal(error) {
+                            outcome.result = .failure(error)
+                            break race
+                        }
+                        effects = machine.winnerFailed(
+                            error, isFatal: false, now: MonotonicTime.now().nanoseconds)
+                        continue
+                    }
+                }
+                if let time = effects.timer {
+                    // Before the next attempt is due nothing is decided; a timer that is not needed any more is ended
+                    // with the race.
+                    let timer = OneShot<Void>()
+                    timers.append(timer)
+                    let loop = loop
+                    group.addTask {
+                        _ = await timer.wait(until: MonotonicTime(nanoseconds: time), on: loop)
+                        return .timer
+                    }
+                }
+                if let attempt = effects.start {
+                    outcome.phase = .connecting
+                    switch begin(attempt.address) {
+                    case .success(let begun):
+                        sockets[attempt] = begun
+                        let deadline = deadline
+                        group.addTask {
+                            do throws(TransportError) {
+                                try await begun.finish(until: deadline)
+                                return .attempt(attempt, .success(()))
+                            } catch {
+                                return .attempt(attempt, .failure(error))
+                            }
+                        }
+                    case .failure(let failure):
+                        outcome.failedAddresses.append(attempt.address)
+                        effects = machine.attemptFailed(
+                            attempt, .connect([failure]), now: MonotonicTime.now().nanoseconds)
+                        continue
+                    }
+                }
+                guard let event = await group.next() else { break }
+                switch event {
+                case .timer:
+                    effects = machine.timerFired(now: MonotonicTime.now().nanoseconds)
+                case .attempt(let attempt, .success):
+                    effects = machine.connected(attempt)
+                case .attempt(let attempt, .failure(let error)):
+                    if sockets[attempt] != nil, ConnectRace.isFinal(error) {
+                        // The dial's own deadline or cancellation: it ends the race, whoever else is still running.
+                        ending = error
+                        break race
+                    }
+                    if let failed = sockets.removeValue(forKey: attempt) {
+                        failed.socket.close()
+                        outcome.failedAddresses.append(attempt.address)
+                    }
+                    effects = machine.attemptFailed(attempt, error, now: MonotonicTime.now().nanoseconds)
+                }
+            }
+            if let ending { outcome.result = .failure(ending) }
+            for attempt in machine.cancel().cancels { sockets.removeValue(forKey: attempt)?.socket.close() }
+            for attempt in sockets.values { attempt.socket.close() }
+            for timer in timers { timer.interrupt() }
+            return outcome
+        }
+    }
+
+    private func begin(_ address: SocketAddress) -> Result<ConnectAttempt, ConnectFailure> {
+        do throws(ConnectFailure) {
+            let attempt = try ConnectAttempt(to: address, options: options, loop: loop)
+            control.add(attempt.socket)
+            return .success(attempt)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func secure(_ attempt: ConnectAttempt) async -> Result<any ByteStream, TransportError> {
+        guard let context else {
+            return .success(PlainStream(socket: attempt.socket, remoteAddress: attempt.address))
+        }
+        do throws(TransportError) {
+            return .success(
+                try await TLSStream.connect(
+                    socket: attempt.socket, remoteAddress: attempt.address, context: context,
+                    serverName: destination.host, port: destination.port, deadline: deadline))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Whether trying another address is out of the question: the time is up, the dial was cancelled, or a certificate,
+    /// theirs or ours, was refused. An address where something else than TLS answers is like one where nobody does.
+    private static func isFinal(_ error: TransportError) -> Bool {
+        switch error {
+        case .timedOut, .interrupted: true
+        case .tls(let error):
+            switch error.kind {
+            case .handshake, .truncated: false
+            default: true
+            }
+        case .resolution, .connect, .system, .closed: false
+        }
+    }
+
+    /// All failures as one error: that of a handshake, where one was reached, for it says the most; else every address
+    /// with its reason.
+    private static func summary(
+        _ failures: [Machine.FailedAttempt], _ destination: Destination
+    ) -> TransportError {
+        var connects: [ConnectFailure] = []
+        for failed in failures {
+            if case .tls = failed.failure { return failed.failure }
+            if case .connect(let list) = failed.failure {
+                connects += list
+            } else if case .system(let error) = failed.failure {
+                connects.append(ConnectFailure(address: failed.attempt.address.description, error: error))
+            }
+        }
+        if connects.isEmpty {
+            return failures.last?.failure
+                ?? .resolution(
+                    ResolutionError(host: destination.host, message: "no address of the families allowed"))
+        }
+        return .connect(connects)
+    }
+}

@@ -1,0 +1,93 @@
+/// How connections are opened: everything but where to.
+package struct DialSettings: Sendable {
+    /// Looks names up.
+    package var resolver: any Resolver
+    /// Addresses that are used in place of a look-up, by host and port, as curl's `--resolve`.
+    package var overrides: [Endpoint: [SocketAddress]]
+    /// Other places to connect to than the one asked for, first match first, as curl's `--connect-to`.
+    package var redirections: [ConnectRedirection]
+    /// A unix domain socket that takes the place of the network.
+    package var unixSocketPath: String?
+    /// How the addresses of a name are raced.
+    package var race: ConnectRaceSettings
+    /// What is set on each socket.
+    package var socket: SocketOptions
+    /// What TLS demands and offers.
+    package var tls: TLSSettings
+    /// Takes the place of all of the above, where there is one.
+    package var connector: (any StreamConnector)?
+
+    /// Settings.
+    package init(
+        resolver: any Resolver = SystemResolver(), overrides: [Endpoint: [SocketAddress]] = [:],
+        redirections: [ConnectRedirection] = [], unixSocketPath: String? = nil,
+        race: ConnectRaceSettings = ConnectRaceSettings(), socket: SocketOptions = SocketOptions(),
+        tls: TLSSettings = TLSSettings(), connector: (any StreamConnector)? = nil
+    ) {
+        self.resolver = resolver
+        self.overrides = overrides
+        self.redirections = redirections
+        self.unixSocketPath = unixSocketPath
+        self.race = race
+        self.socket = socket
+        self.tls = tls
+        self.connector = connector
+    }
+
+    /// Whether connections opened by these settings and by others may be exchanged. Resolvers and connectors, which cannot
+    /// be compared, count as equal only where both are the system's or where they are the same object.
+    package func isEqual(to other: DialSettings) -> Bool {
+        overrides == other.overrides && redirections == other.redirections
+            && unixSocketPath == other.unixSocketPath
+            && race == other.race && socket == other.socket && tls == other.tls
+            && DialSettings.isSame(resolver, other.resolver)
+            && DialSettings.isSame(connector, other.connector)
+    }
+
+    private static func isSame(_ left: (any Sendable)?, _ right: (any Sendable)?) -> Bool {
+        if left == nil, right == nil { return true }
+        if left is SystemResolver, right is SystemResolver { return true }
+        if let left, let right, type(of: left) is AnyClass, type(of: right) is AnyClass {
+            return (left as AnyObject) === (right as AnyObject)
+        }
+        return false
+    }
+}
+
+/// A host and a port, as far as overriding addresses goes.
+public struct Endpoint: Hashable, Sendable, Codable {
+    /// An ASCII host name in lower case, an address literal without brackets, or `*` for any host.
+    public var host: String
+    /// 1–65535.
+    public var port: Int
+
+    /// A host and a port.
+    public init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+}
+
+/// "Connect there instead": the names in the request and in TLS stay what they are.
+public struct ConnectRedirection: Hashable, Sendable, Codable {
+    /// The host it applies to; `nil` for any.
+    public var fromHost: String?
+    /// The port it applies to; `nil` for any.
+    public var fromPort: Int?
+    /// The host to connect to; `nil` for the same.
+    public var toHost: String?
+    /// The port to connect to; `nil` for the same.
+    public var toPort: Int?
+
+    /// A redirection.
+    public init(fromHost: String? = nil, fromPort: Int? = nil, toHost: String? = nil, toPort: Int? = nil) {
+        self.fromHost = fromHost
+        self.fromPort = fromPort
+        self.toHost = toHost
+        self.toPort = toPort
+    }
+
+    func applies(to host: String, port: Int) -> Bool {
+        (fromHost == nil || fromHost == host) && (fromPort == nil || fromPort == port)
+    }
+}

@@ -1,0 +1,75 @@
+import CLinux
+import Glibc
+
+/// Turns a host name into addresses.
+public protocol Resolver: Sendable {
+    /// The addresses of a host, in the order of preference; the connect race interleaves their families (RFC 8305 §4).
+    ///
+    /// Called when a connection is opened, never for address literals. When the task is cancelled it should return
+    /// soon; its result is then ignored.
+    ///
+    /// - Parameters:
+    ///   - host: An ASCII host name, without brackets and without port.
+    ///   - port: 1–65535, to be put into each address.
+    /// - Throws: A ``ResolutionError``.
+    func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress]
+}
+
+/// The system's resolver: `getaddrinfo`, on a thread of its own kind, since it blocks.
+///
+/// A cancelled look-up returns at once; the blocked call ends when it ends.
+public struct SystemResolver: Resolver {
+    /// The system's resolver.
+    public init() {}
+
+    /// The addresses, in the order the system prefers them.
+    public func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
+        let answer = OneShot<Result<[SocketAddress], ResolutionError>>()
+        guard case .success(let loop) = EventLoop.shared else {
+            throw ResolutionError(host: host, message: "the event loop could not be started")
+        }
+        BlockingWorkers.shared.submit {
+            answer.fulfil(SystemResolver.lookUp(host, port: port))
+        }
+        let outcome = await withTaskCancellationHandler {
+            await answer.wait(until: .distantFuture, on: loop)
+        } onCancel: {
+            answer.interrupt()
+        }
+        switch outcome {
+        case .value(let result): return try result.get()
+        case .timedOut, .interrupted: throw ResolutionError(host: host, message: "the look-up was cancelled")
+        }
+    }
+
+    private static func lookUp(_ host: String, port: Int) -> Result<[SocketAddress], ResolutionError> {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_family = AF_UNSPEC
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        unsafe hints.ai_flags = AI_NUMERICSERV
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(host, String(port), &hints, &list)
+        guard code == 0 else {
+            let message =
+                code == EAI_SYSTEM ? SystemError.text(of: errno) : unsafe String(cString: gai_strerror(code))
+            return .failure(ResolutionError(host: host, code: code, message: message))
+        }
+        defer { unsafe freeaddrinfo(list) }
+        var addresses: [SocketAddress] = []
+        var entry = unsafe list
+        while let current = unsafe entry {
+            if let address = unsafe current.pointee.ai_addr {
+                let bytes = unsafe [UInt8](
+                    UnsafeRawBufferPointer(start: address, count: Int(current.pointee.ai_addrlen)))
+                if let address = SocketAddress(kernelForm: bytes), !addresses.contains(address) {
+                    addresses.append(address)
+                }
+            }
+            unsafe entry = current.pointee.ai_next
+        }
+        guard !addresses.isEmpty else {
+            return .failure(ResolutionError(host: host, message: "the name has no addresses"))
+        }
+        return .success(addresses)
+    }
+}

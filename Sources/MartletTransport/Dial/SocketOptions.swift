@@ -1,0 +1,52 @@
+import CLinux
+import Glibc
+
+/// What is set on every TCP socket before it connects.
+public struct SocketOptions: Hashable, Sendable, Codable {
+    /// Whether small writes go out at once (`TCP_NODELAY`); `true` by default, as in every HTTP client.
+    public var sendsSmallWritesAtOnce = true
+
+    /// After how much silence the system probes whether the peer is still there (`SO_KEEPALIVE`, `TCP_KEEPIDLE`).
+    ///
+    /// Whole seconds, at least 1; `nil` for no probes; 60 s by default (Go 15 s, curl 60 s).
+    public var keepAliveInterval: Duration? = .seconds(60)
+
+    /// The local address to connect from, as an IPv4 or IPv6 literal; `nil`, the default, lets the system choose.
+    public var localAddress: String?
+
+    /// The network interface to use, such as `eth0` (`SO_BINDTODEVICE`); `nil`, the default, for any.
+    public var interfaceName: String?
+
+    /// The default options.
+    public init() {}
+
+    /// Applies the options to a socket that is not yet connected.
+    func apply(to socket: borrowing Descriptor, family: SocketAddress.Family) throws(SystemError) {
+        guard family != .unix else { return }
+        if sendsSmallWritesAtOnce { try socket.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        if let keepAliveInterval {
+            let seconds = Int32(clamping: max(1, keepAliveInterval.components.seconds))
+            try socket.setOption(SOL_SOCKET, SO_KEEPALIVE, 1)
+            try socket.setOption(Int32(IPPROTO_TCP), TCP_KEEPIDLE, seconds)
+            try socket.setOption(Int32(IPPROTO_TCP), TCP_KEEPINTVL, seconds)
+        }
+        if let interfaceName {
+            var name = Array(interfaceName.utf8)
+            guard
+                unsafe setsockopt(socket.number, SOL_SOCKET, SO_BINDTODEVICE, &name, socklen_t(name.count))
+                    == 0
+            else {
+                throw SystemError(operation: "setsockopt(SO_BINDTODEVICE, \(interfaceName))", code: errno)
+            }
+        }
+        if let localAddress {
+            guard let address = SocketAddress(literal: localAddress, port: 0) else {
+                throw SystemError(operation: "bind(\(localAddress))", code: EINVAL)
+            }
+            guard address.family == family else {
+                throw SystemError(operation: "bind(\(localAddress))", code: EAFNOSUPPORT)
+            }
+            try socket.bind(to: address)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import COpenSSL
+import DequeModule
+import Glibc
+import Synchronization
+
+/// A few threads for calls that block: name resolution, file reads, loading of trust stores.
+///
+/// Swift's cooperative pool has as many threads as the machine has cores; one blocking call there would stop half of a
+/// small machine. Threads start when work waits and none is free, up to the limit, and end after ten idle seconds.
+package final class BlockingWorkers: Sendable {
+    private struct State {
+        var work = Deque<@Sendable () -> Void>()
+        var threadCount = 0
+        var idleCount = 0
+    }
+
+    private let state = Mutex(State())
+    private let threadLimit: Int
+    /// Counts the pieces of work not yet taken: idle threads wait on it.
+    private let semaphore: Semaphore
+
+    /// The workers that all sessions share.
+    package static let shared = BlockingWorkers(threadLimit: 4)
+
+    /// Workers of at most so many threads.
+    package init(threadLimit: Int) {
+        self.threadLimit = max(1, threadLimit)
+        semaphore = Semaphore()
+    }
+
+    /// Runs a blocking closure on a worker and returns what it returns.
+    ///
+    /// The closure is not stopped when the task is cancelled, since a blocking call cannot be; callers that must return
+    /// earlier race it with an event of their own.
+    package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        await suspend { (waiter: Waiter<Value>) in
+            submit { waiter.resume(returning: body()) }
+        }
+    }
+
+    /// Queues a closure that resumes its caller by itself.
+    package func submit(_ body: @escaping @Sendable () -> Void) {
+        let mustStart = state.withLock { state in
+            state.work.append(body)
+            guard state.idleCount < state.work.count, state.threadCount < threadLimit else { return false }
+            state.threadCount += 1
+            return true
+        }
+        if mustStart {
+            do throws(SystemError) {
+                try Thread.start(name: "martlet-worker") { self.serve() }
+            } catch {
+                // No thread to be had. With others about, one of them comes to it; else it runs here, late but surely.
+                let orphan = state.withLock { state -> (@Sendable () -> Void)? in
+                    state.threadCount -= 1
+                    return state.threadCount == 0 ? state.work.popFirst() : nil
+                }
+                if let orphan {
+                    orphan()
+                    return
+                }
+            }
+        }
+        semaphore.signal()
+    }
+
+    private func serve() {
+        while true {
+            state.withLock { $0.idleCount += 1 }
+            let signalled = semaphore.wait(seconds: 10)
+            let (work, ends) = state.withLock { state -> ((@Sendable () -> Void)?, Bool) in
+                state.idleCount -= 1
+                let work = state.work.popFirst()
+                let ends = work == nil && !signalled
+                if ends { state.threadCount -= 1 }
+                return (work, ends)
+            }
+            if ends { break }
+            work?()
+        }
+        OPENSSL_thread_stop()
+    }
+}

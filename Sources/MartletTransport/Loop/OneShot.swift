@@ -1,0 +1,71 @@
+import Synchronization
+
+/// A value that one task waits for and another delivers, once; or a deadline, or an interruption, whichever is first.
+///
+/// What settles it is decided under a lock; the loser of a race is told that it lost, and can take back what it brought.
+package final class OneShot<Value: Sendable>: TimerTarget {
+    /// How the wait ended.
+    package enum Outcome: Sendable {
+        /// The value came.
+        case value(Value)
+        /// The deadline passed first.
+        case timedOut
+        /// ``interrupt()`` was called first.
+        case interrupted
+    }
+
+    private struct State {
+        var outcome: Outcome?
+        var waiter: Waiter<Outcome>?
+    }
+
+    private let state = Mutex(State())
+
+    /// One that is not settled.
+    package init() {}
+
+    /// Delivers the value.
+    /// - Returns: Whether it came first. If not, nobody will see it.
+    @discardableResult
+    package func fulfil(_ value: Value) -> Bool {
+        settle(.value(value))
+    }
+
+    /// Ends the wait with ``Outcome/interrupted``.
+    /// - Returns: Whether it came first.
+    @discardableResult
+    package func interrupt() -> Bool {
+        settle(.interrupted)
+    }
+
+    private func settle(_ outcome: Outcome) -> Bool {
+        let (won, waiter) = state.withLock { state -> (Bool, Waiter<Outcome>?) in
+            guard state.outcome == nil else { return (false, nil) }
+            state.outcome = outcome
+            return (true, state.waiter.take())
+        }
+        waiter?.resume(returning: outcome)
+        return won
+    }
+
+    /// Waits for what comes first. One task may wait, once.
+    package func wait(until deadline: MonotonicTime, on loop: EventLoop) async -> Outcome {
+        await suspend { (waiter: Waiter<Outcome>) in
+            let outcome = state.withLock { state -> Outcome? in
+                if let outcome = state.outcome { return outcome }
+                state.waiter = waiter
+                return nil
+            }
+            if let outcome {
+                waiter.resume(returning: outcome)
+            } else if deadline != .distantFuture {
+                loop.schedule(self, token: 0, at: deadline)
+            }
+        }
+    }
+
+    package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        _ = settle(.timedOut)
+        return nil
+    }
+}

@@ -1,0 +1,241 @@
+import Synchronization
+
+/// The readiness of one socket: a one-slot latch per direction, and the task that waits on it.
+///
+/// The loop signals; the connection's tasks try their system call, and only where it would block do they wait here. An
+/// edge that comes between the failed call and the wait stays in the latch, so it is never lost. At most one task waits
+/// per direction: a connection has one reader and one writer.
+package final class Readiness: TimerTarget {
+    /// Which way bytes flow.
+    package enum Direction: UInt64, Sendable {
+        /// From the peer.
+        case read = 0
+        /// To the peer.
+        case write = 1
+    }
+
+    /// How a wait ended.
+    package enum Outcome: Sendable {
+        /// Try the call again.
+        case ready
+        /// The deadline passed first.
+        case timedOut
+        /// Someone interrupted the socket for good, as cancelling does.
+        case interrupted
+        /// The socket was closed on this side.
+        case closed
+    }
+
+    private struct Latch {
+        var isSignalled = false
+        /// The last call found nothing (or took all there was), and no edge has come since.
+        var isDrained = false
+        var waiter: Waiter<Outcome>?
+        var deadline = MonotonicTime.distantFuture
+        /// When the loop's timer for this direction fires; `.distantFuture` when none is armed.
+        var armed = MonotonicTime.distantFuture
+    }
+
+    private struct State {
+        var read = Latch()
+        var write = Latch()
+        var isHangup = false
+        var isInterrupted = false
+        var isClosed = false
+        /// Called on the loop's thread for any read edge while the connection idles in the pool.
+        var idleWatcher: (@Sendable () -> Void)?
+    }
+
+    /// Guards all of the above; held for a few loads and stores, never while a continuation is resumed.
+    private let state = Mutex(State())
+    private let loop: EventLoop
+
+    init(loop: EventLoop) {
+        self.loop = loop
+    }
+
+    // MARK: The connection's side
+
+    /// Notes that a read is about to be tried.
+    /// - Returns: Whether it is worth trying: not when the last one took all there was and no edge has come since.
+    package func beginRead() -> Bool {
+        state.withLock { state in
+            if state.isHangup || state.isClosed || state.isInterrupted { return true }
+            if state.read.isDrained && !state.read.isSignalled { return false }
+            state.read.isSignalled = false
+            state.read.isDrained = false
+            return true
+        }
+    }
+
+    /// Notes that a read took all there was.
+    package func readDrained() {
+        state.withLock { $0.read.isDrained = true }
+    }
+
+    /// Whether ``close()`` has been called.
+    package var isClosed: Bool {
+        state.withLock { $0.isClosed }
+    }
+
+    /// Notes that a write is about to be tried.
+    package func beginWrite() {
+        state.withLock { $0.write.isSignalled = false }
+    }
+
+    /// Waits until a direction is signalled, or the deadline passes.
+    package func wait(for direction: Direction, until deadline: MonotonicTime) async -> Outcome {
+        if let outcome = state.withLock({ poll(&$0, direction) }) { return outcome }
+        if deadline != .distantFuture, MonotonicTime.now() >= deadline { return .timedOut }
+        return await suspend { (waiter: Waiter<Outcome>) in
+            var arm: MonotonicTime?
+            var displaced: Waiter<Outcome>?
+            let outcome: Outcome? = state.withLock { state in
+                if let outcome = poll(&state, direction) { return outcome }
+                switch direction {
+                case .read: displaced = state.read.waiter.take()
+                case .write: displaced = state.write.waiter.take()
+                }
+                switch direction {
+                case .read: arm = Readiness.park(waiter, in: &state.read, until: deadline)
+                case .write: arm = Readiness.park(waiter, in: &state.write, until: deadline)
+                }
+                return nil
+            }
+            // A task that overstayed looks again rather than being forgotten.
+            displaced?.resume(returning: .ready)
+            if let outcome {
+                waiter.resume(returning: outcome)
+            } else if let arm {
+                loop.schedule(self, token: direction.rawValue, at: arm)
+            }
+        }
+    }
+
+    private func poll(_ state: inout State, _ direction: Direction) -> Outcome? {
+        if state.isClosed { return .closed }
+        if state.isInterrupted { return .interrupted }
+        switch direction {
+        case .read:
+            if state.read.isSignalled || state.isHangup { return .ready }
+        case .write:
+            if state.write.isSignalled {
+                state.write.isSignalled = false
+                return .ready
+            }
+        }
+        return nil
+    }
+
+    /// Stores the waiter; the instant for which a timer must be armed, if the one armed would come too late.
+    private static func park(
+        _ waiter: Waiter<Outcome>, in latch: inout Latch, until deadline: MonotonicTime
+    ) -> MonotonicTime? {
+        latch.waiter = waiter
+        latch.deadline = deadline
+        guard deadline < latch.armed else { return nil }
+        latch.armed = deadline
+        return deadline
+    }
+
+    /// Lets a waiting reader look again, as when its deadline has changed. Nothing happens where none waits.
+    package func wakeReader() {
+        let waiter = state.withLock { state in
+            state.read.waiter.take()
+        }
+        waiter?.resume(returning: .ready)
+    }
+
+    /// Lets a waiting writer look again.
+    package func wakeWriter() {
+        let waiter = state.withLock { state in
+            state.write.waiter.take()
+        }
+        waiter?.resume(returning: .ready)
+    }
+
+    /// Ends every wait, now and later, with ``Outcome/interrupted``. May come from any thread at any time.
+    package func interrupt() {
+        let waiters = state.withLock { state in
+            state.isInterrupted = true
+            return (state.read.waiter.take(), state.write.waiter.take())
+        }
+        waiters.0?.resume(returning: .interrupted)
+        waiters.1?.resume(returning: .interrupted)
+    }
+
+    /// Ends every wait, now and later, with ``Outcome/closed``.
+    package func close() {
+        let waiters = state.withLock { state in
+            state.isClosed = true
+            state.idleWatcher = nil
+            return (state.read.waiter.take(), state.write.waiter.take())
+        }
+        waiters.0?.resume(returning: .closed)
+        waiters.1?.resume(returning: .closed)
+    }
+
+    /// Has a closure called, on the loop's thread, for every read edge from now on, and once right now if there has been
+    /// one since the last read; `nil` ends that.
+    package func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) {
+        let isSignalled = state.withLock { state in
+            state.idleWatcher = watcher
+            return state.isHangup || state.read.isSignalled
+        }
+        if isSignalled { watcher?() }
+    }
+
+    // MARK: The loop's side
+
+    /// Takes an event of the poller.
+    func signal(_ event: Poller.Event) {
+        var reader: Waiter<Outcome>?
+        var writer: Waiter<Outcome>?
+        var watcher: (@Sendable () -> Void)?
+        state.withLock { state in
+            if event.isHangup { state.isHangup = true }
+            if event.isReadable {
+                reader = state.read.waiter.take()
+                state.read.isSignalled = true
+                watcher = state.idleWatcher
+            }
+            if event.isWritable {
+                writer = state.write.waiter.take()
+                if writer == nil { state.write.isSignalled = true }
+            }
+        }
+        reader?.resume(returning: .ready)
+        writer?.resume(returning: .ready)
+        watcher?()
+    }
+
+    package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        var expired: Waiter<Outcome>?
+        let next = state.withLock { state -> MonotonicTime? in
+            if token == Direction.read.rawValue {
+                return Readiness.expire(&state.read, now: now, &expired)
+            }
+            return Readiness.expire(&state.write, now: now, &expired)
+        }
+        expired?.resume(returning: .timedOut)
+        return next
+    }
+
+    private static func expire(
+        _ latch: inout Latch, now: MonotonicTime, _ expired: inout Waiter<Outcome>?
+    ) -> MonotonicTime? {
+        // A timer that a shorter deadline has overtaken: the earlier one does the work.
+        guard latch.armed <= now else { return nil }
+        guard latch.waiter != nil, latch.deadline != .distantFuture else {
+            latch.armed = .distantFuture
+            return nil
+        }
+        if latch.deadline <= now {
+            latch.armed = .distantFuture
+            expired = latch.waiter.take()
+            return nil
+        }
+        latch.armed = latch.deadline
+        return latch.deadline
+    }
+}

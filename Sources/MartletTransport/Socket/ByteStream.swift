@@ -1,0 +1,109 @@
+/// What one attempt to read gave.
+package enum ReadOutcome: Equatable, Sendable {
+    /// So many bytes were put into the buffer; never zero.
+    case bytes(Int)
+    /// Nothing yet: wait until readable and try again.
+    case wouldBlock
+    /// The peer has ended the stream. Over TLS it is clean only after a `close_notify`; a TLS stream that ends without
+    /// one may have been cut by anybody (RFC 8446 §6.1).
+    case endOfStream(isClean: Bool)
+}
+
+/// What a look at an idle stream showed.
+package enum IdleState: Sendable {
+    /// Open, and nothing has arrived: fit for another request.
+    case quiet
+    /// The peer has ended or reset the stream, or sent bytes that nobody asked for: it must not be used again.
+    case unusable
+}
+
+/// A connected stream of bytes: plain, over TLS, or in memory.
+///
+/// Reading and writing try at once, on the caller's thread, and tell when they would block; waiting is a call of its own.
+/// One task reads and one may write at the same time. `interrupt` and `close` may come from any thread at any moment.
+package protocol ByteStream: AnyObject, Sendable {
+    /// Tries to read into a buffer that is not empty.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome
+
+    /// Tries to write from a buffer that is not empty.
+    /// - Returns: How many bytes were taken; 0 when it would block.
+    func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int
+
+    /// Waits until a read is worth trying.
+    ///
+    /// Returns at once when something arrived since the last try. Cancelling the task has no effect by itself: whoever
+    /// cancels calls ``interrupt()``.
+    /// - Throws: `.timedOut` at the deadline, `.interrupted`, `.closed`.
+    func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError)
+
+    /// Waits until a write is worth trying; else as ``waitUntilReadable(until:)``.
+    func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError)
+
+    /// Makes a waiting reader return, so that it can wait again with another deadline.
+    func wakeReader()
+
+    /// Makes a waiting writer return, so that it can see that it is to stop.
+    func wakeWriter()
+
+    /// Ends every wait, now and later. The descriptor stays open until ``close()``.
+    func interrupt()
+
+    /// Closes the stream; further calls throw `.closed`. Closing twice is closing once.
+    ///
+    /// A TLS stream sends its `close_notify` if that can be done without waiting.
+    func close()
+
+    /// Closes the stream so that the peer sees a reset rather than an end.
+    func reset()
+
+    /// Ends the writing direction: the peer reads the end of the stream, and may go on sending.
+    func shutdownWriting()
+
+    /// Looks whether an idle stream is fit for another request, without waiting and without taking bytes of a response.
+    func probe() -> IdleState
+
+    /// Has a closure called whenever something happens on the stream while nobody uses it; `nil` ends that.
+    func watchWhileIdle(_ watcher: (@Sendable () -> Void)?)
+
+    /// What is known of the connection.
+    var information: ConnectionInformation { get }
+}
+
+extension ByteStream {
+    /// Writes the whole buffer, waiting where need be.
+    ///
+    /// The buffer must stay valid until the call returns.
+    package func writeAll(
+        _ buffer: UnsafeRawBufferPointer, until deadline: MonotonicTime
+    ) async throws(TransportError) {
+        var offset = 0
+        while offset < buffer.count {
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[offset...])
+            let count = unsafe try write(rest)
+            if count == 0 {
+                try await waitUntilWritable(until: deadline)
+            }
+            offset += count
+        }
+    }
+
+    /// Tries to write an array from an offset on.
+    /// - Returns: How many bytes were taken; 0 when it would block.
+    package func write(_ bytes: [UInt8], from offset: Int) throws(TransportError) -> Int {
+        try unsafe bytes.span.withUnsafeBytes { all throws(TransportError) in
+            unsafe try write(UnsafeRawBufferPointer(rebasing: all[offset...]))
+        }
+    }
+
+    /// Reads at least one byte, waiting where need be; `nil` tells of a wait that is over without the deadline's being
+    /// the cause, which the caller answers by calling again.
+    package func readSome(
+        into buffer: UnsafeMutableRawBufferPointer, until deadline: MonotonicTime
+    ) async throws(TransportError) -> ReadOutcome {
+        while true {
+            let outcome = unsafe try read(into: buffer)
+            guard outcome == .wouldBlock else { return outcome }
+            try await waitUntilReadable(until: deadline)
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import Synchronization
+
+/// One end of a stream in memory: what one end writes, the other reads, with a bounded buffer between.
+///
+/// It keeps the promises of a socket's stream (would-block, waiting, ends, resets), so that everything above can run
+/// without a network.
+package final class MemoryStream: ByteStream {
+    /// Bytes on their way in one direction.
+    private final class Channel: Sendable {
+        struct State {
+            var bytes: [UInt8] = []
+            var readOffset = 0
+            var isEnded = false
+            var isReset = false
+        }
+
+        let state = Mutex(State())
+        let capacity: Int
+
+        init(capacity: Int) {
+            self.capacity = capacity
+        }
+    }
+
+    private let incoming: Channel
+    private let outgoing: Channel
+    private let readiness: Readiness
+    /// The other end's readiness, which does not own its stream: each end is owned by its user alone.
+    private let peerReadiness: Mutex<Readiness?>
+    package let information: ConnectionInformation
+
+    private init(incoming: Channel, outgoing: Channel, name: String, loop: EventLoop) {
+        self.incoming = incoming
+        self.outgoing = outgoing
+        readiness = Readiness(loop: loop)
+        peerReadiness = Mutex(nil)
+        information = ConnectionInformation(remoteAddress: name, localAddress: name)
+    }
+
+    deinit {
+        close()
+    }
+
+    /// The two ends of a new stream.
+    /// - Parameter capacity: How many bytes may be on their way in each direction before writing would block.
+    package static func pair(
+        capacity: Int = 64 * 1024, loop: EventLoop
+    ) -> (client: MemoryStream, server: MemoryStream) {
+        let upstream = Channel(capacity: max(1, capacity))
+        let downstream = Channel(capacity: max(1, capacity))
+        let client = MemoryStream(incoming: downstream, outgoing: upstream, name: "memory", loop: loop)
+        let server = MemoryStream(incoming: upstream, outgoing: downstream, name: "memory", loop: loop)
+        client.peerReadiness.withLock { $0 = server.readiness }
+        server.peerReadiness.withLock { $0 = client.readiness }
+        return (client, server)
+    }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
+        guard readiness.beginRead() else { return .wouldBlock }
+        if readiness.isClosed { throw .closed }
+        let (outcome, isReset, isNowWritable) = incoming.state.withLock {
+            state -> (ReadOutcome, Bool, Bool) in
+            if state.isReset { return (.wouldBlock, true, false) }
+            let available = state.bytes.count - state.readOffset
+            guard available > 0 else {
+                return (state.isEnded ? .endOfStream(isClean: true) : .wouldBlock, false, false)
+            }
+            let count = min(available, buffer.count)
+            unsafe buffer.copyBytes(from: state.bytes[state.readOffset..<state.readOffset + count])
+            state.readOffset += count
+            if state.readOffset == state.bytes.count {
+                state.bytes.removeAll(keepingCapacity: true)
+                state.readOffset = 0
+            }
+            return (.bytes(count), false, true)
+        }
+        if isReset { throw .system(SystemError(operation: "recv", code: 104)) }
+        if isNowWritable { signalPeer(isReadable: false, isWritable: true) }
+        if outcome == .wouldBlock { readiness.readDrained() }
+        return outcome
+    }
+
+    package func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
+        readiness.beginWrite()
+        if readiness.isClosed { throw .closed }
+        let capacity = outgoing.capacity
+        let count = outgoing.state.withLock { state -> Int? in
+            if state.isReset || state.isEnded { return nil }
+            let room = capacity - (state.bytes.count - state.readOffset)
+            let count = min(room, buffer.count)
+            if count > 0 {
+                unsafe state.bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            }
+            return count
+        }
+        guard let count else { throw .system(SystemError(operation: "send", code: 32)) }
+        if count > 0 { signalPeer(isReadable: true, isWritable: false) }
+        return count
+    }
+
+    private func signalPeer(isReadable: Bool, isWritable: Bool, isHangup: Bool = false) {
+        let peer = peerReadiness.withLock { $0 }
+        peer?.signal(
+            Poller.Event(
+                descriptor: -1, registration: 0, isReadable: isReadable, isWritable: isWritable,
+                isHangup: isHangup))
+    }
+
+    package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
+        try MemoryStream.check(await readiness.wait(for: .read, until: deadline))
+    }
+
+    package func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
+        try MemoryStream.check(await readiness.wait(for: .write, until: deadline))
+    }
+
+    private static func check(_ outcome: Readiness.Outcome) throws(TransportError) {
+        switch outcome {
+        case .ready: return
+        case .timedOut: throw .timedOut
+        case .interrupted: throw .interrupted
+        case .closed: throw .closed
+        }
+    }
+
+    package func wakeReader() {
+        readiness.wakeReader()
+    }
+
+    package func wakeWriter() {
+        readiness.wakeWriter()
+    }
+
+    package func interrupt() {
+        readiness.interrupt()
+    }
+
+    package func close() {
+        readiness.close()
+        outgoing.state.withLock { $0.isEnded = true }
+        incoming.state.withLock { state in
+            state.isReset = true
+            state.bytes = []
+            state.readOffset = 0
+        }
+        signalPeer(isReadable: true, isWritable: true, isHangup: true)
+    }
+
+    package func reset() {
+        outgoing.state.withLock { $0.isReset = true }
+        close()
+    }
+
+    package func shutdownWriting() {
+        outgoing.state.withLock { $0.isEnded = true }
+        signalPeer(isReadable: true, isWritable: false, isHangup: true)
+    }
+
+    package func probe() -> IdleState {
+        if readiness.isClosed { return .unusable }
+        return incoming.state.withLock { state in
+            state.bytes.isEmpty && !state.isEnded && !state.isReset ? .quiet : .unusable
+        }
+    }
+
+    package func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) {
+        readiness.watchWhileIdle(watcher)
+    }
+}

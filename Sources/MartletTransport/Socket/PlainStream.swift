@@ -1,0 +1,63 @@
+/// A stream straight on a socket.
+package final class PlainStream: ByteStream {
+    /// The socket.
+    package let socket: Socket
+    package let information: ConnectionInformation
+
+    /// A stream on a connected socket.
+    package init(socket: Socket, remoteAddress: SocketAddress?) {
+        self.socket = socket
+        information = ConnectionInformation(
+            remoteAddress: remoteAddress?.description ?? "",
+            localAddress: socket.localAddress?.description ?? "")
+    }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
+        unsafe try socket.receive(into: buffer)
+    }
+
+    package func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
+        unsafe try socket.send(buffer)
+    }
+
+    package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
+        try await socket.wait(for: .read, until: deadline)
+    }
+
+    package func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
+        try await socket.wait(for: .write, until: deadline)
+    }
+
+    package func wakeReader() {
+        socket.readiness.wakeReader()
+    }
+
+    package func wakeWriter() {
+        socket.readiness.wakeWriter()
+    }
+
+    package func interrupt() {
+        socket.readiness.interrupt()
+    }
+
+    package func close() {
+        socket.close()
+    }
+
+    package func reset() {
+        socket.resetOnClose()
+        socket.close()
+    }
+
+    package func shutdownWriting() {
+        socket.shutdownWriting()
+    }
+
+    package func probe() -> IdleState {
+        socket.peek()
+    }
+
+    package func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) {
+        socket.readiness.watchWhileIdle(watcher)
+    }
+}

@@ -1,0 +1,60 @@
+import COpenSSL
+
+/// An X.509 certificate (RFC 5280), owned.
+@safe final class Certificate {
+    let pointer: OpaquePointer
+
+    /// Takes over a reference.
+    init(owning pointer: OpaquePointer) {
+        unsafe self.pointer = pointer
+    }
+
+    deinit {
+        unsafe X509_free(pointer)
+    }
+
+    /// A certificate's bytes in DER.
+    static func der(of certificate: OpaquePointer) -> [UInt8] {
+        var output: UnsafeMutablePointer<UInt8>?
+        let count = unsafe i2d_X509(certificate, &output)
+        guard count > 0, let output = unsafe output else { return [] }
+        defer { unsafe CRYPTO_free(output, nil, 0) }
+        return unsafe Array(UnsafeBufferPointer(start: output, count: Int(count)))
+    }
+
+    /// The names a certificate is made out to: its alternative names that are hosts or addresses, as text.
+    static func names(of certificate: OpaquePointer) -> [String] {
+        guard
+            let raw = unsafe X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil)
+        else { return [] }
+        let names = OpaquePointer(raw)
+        defer { unsafe GENERAL_NAMES_free(names) }
+        var texts: [String] = []
+        let count = unsafe OPENSSL_sk_num(names)
+        for index in 0..<max(count, 0) {
+            guard let element = unsafe OPENSSL_sk_value(names, index) else { continue }
+            let name = unsafe element.assumingMemoryBound(to: GENERAL_NAME.self)
+            var type: Int32 = 0
+            guard let value = unsafe GENERAL_NAME_get0_value(name, &type) else { continue }
+            guard type == GEN_DNS || type == GEN_IPADD else { continue }
+            let string = unsafe value.assumingMemoryBound(to: ASN1_STRING.self)
+            let bytes = unsafe UnsafeBufferPointer(
+                start: ASN1_STRING_get0_data(string), count: Int(ASN1_STRING_length(string)))
+            texts.append(type == GEN_DNS ? printable(unsafe Array(bytes)) : unsafe address(Array(bytes)))
+        }
+        return texts
+    }
+
+    /// Shown to people and written to logs, so control bytes are not passed on.
+    private static func printable(_ bytes: [UInt8]) -> String {
+        String(
+            decoding: bytes.prefix(255).map { (0x21...0x7E).contains($0) ? $0 : UInt8(ascii: "?") },
+            as: UTF8.self)
+    }
+
+    private static func address(_ bytes: [UInt8]) -> String {
+        if bytes.count == 4 { return bytes.map { String($0) }.joined(separator: ".") }
+        return stride(from: 0, to: bytes.count - 1, by: 2)
+            .map { String(Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]), radix: 16) }.joined(separator: ":")
+    }
+}

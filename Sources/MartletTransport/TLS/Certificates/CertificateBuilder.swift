@@ -1,0 +1,104 @@
+import COpenSSL
+
+/// Makes X.509 certificates (RFC 5280) with P-256 keys.
+enum CertificateBuilder {
+    /// Who signs.
+    struct Issuer {
+        let certificatePEM: String
+        let keyPEM: String
+    }
+
+    /// A certificate and its key, in PEM.
+    struct Made {
+        let certificate: String
+        let privateKey: String
+    }
+
+    /// Makes a certificate; without an issuer it signs itself.
+    static func make(_ template: CertificateTemplate, issuer: Issuer?) throws(TLSError) -> Made {
+        OpenSSLErrors.clear()
+        guard let keyPointer = unsafe martlet_generate_p256(), let pointer = unsafe X509_new() else {
+            throw failure()
+        }
+        let key = unsafe PrivateKey(owning: keyPointer)
+        let certificate = unsafe Certificate(owning: pointer)
+        var (issuerCertificate, issuerKey) = (certificate, key)
+        if let issuer {
+            guard let found = PEMReader.certificates(in: Array(issuer.certificatePEM.utf8))?.first,
+                case .key(let foundKey) = PEMReader.privateKey(in: Array(issuer.keyPEM.utf8), passphrase: nil)
+            else { throw failure() }
+            (issuerCertificate, issuerKey) = (found, foundKey)
+        }
+        try fill(certificate, template: template, key: key, issuer: issuerCertificate)
+        try addExtensions(to: certificate, template: template, issuer: issuerCertificate)
+        guard unsafe X509_sign(certificate.pointer, issuerKey.pointer, EVP_sha256()) > 0 else {
+            throw failure()
+        }
+        return Made(
+            certificate: try PEMWriter.certificate(certificate), privateKey: try PEMWriter.privateKey(key))
+    }
+
+    private static func failure() -> TLSError {
+        TLSError(.configuration(reason: "making a certificate: \(OpenSSLErrors.drain().text)"))
+    }
+
+    private static func fill(
+        _ certificate: Certificate, template: CertificateTemplate, key: PrivateKey, issuer: Certificate
+    ) throws(TLSError) {
+        let serial = UInt64.random(in: 1...UInt64(Int64.max))
+        let name = Array(template.commonName.utf8)
+        guard let subject = unsafe X509_get_subject_name(certificate.pointer),
+            // Version 3 is written as 2.
+            unsafe X509_set_version(certificate.pointer, 2) == 1,
+            unsafe ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate.pointer), serial) == 1,
+            unsafe X509_gmtime_adj(X509_getm_notBefore(certificate.pointer), seconds(template.notBefore))
+                != nil,
+            unsafe X509_gmtime_adj(X509_getm_notAfter(certificate.pointer), seconds(template.notAfter))
+                != nil,
+            unsafe X509_NAME_add_entry_by_NID(
+                subject, NID_commonName, MBSTRING_UTF8, name, Int32(name.count), -1, 0) == 1,
+            unsafe X509_set_issuer_name(certificate.pointer, X509_get_subject_name(issuer.pointer)) == 1,
+            unsafe X509_set_pubkey(certificate.pointer, key.pointer) == 1
+        else { throw failure() }
+    }
+
+    private static func seconds(_ duration: Duration) -> Int {
+        Int(clamping: duration.components.seconds)
+    }
+
+    private static func addExtensions(
+        to certificate: Certificate, template: CertificateTemplate, issuer: Certificate
+    ) throws(TLSError) {
+        let usage = template.isAuthority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature"
+        try add(
+            NID_basic_constraints, template.isAuthority ? "critical,CA:TRUE" : "critical,CA:FALSE",
+            certificate, issuer)
+        try add(NID_key_usage, usage, certificate, issuer)
+        try add(NID_subject_key_identifier, "hash", certificate, issuer)
+        try add(NID_authority_key_identifier, "keyid:always", certificate, issuer)
+        if !template.usages.isEmpty {
+            try add(
+                NID_ext_key_usage, template.usages.map(\.rawValue).joined(separator: ","), certificate, issuer
+            )
+        }
+        guard let names = template.alternativeNames else { return }
+        guard let octets = unsafe ASN1_OCTET_STRING_new() else { throw failure() }
+        defer { unsafe ASN1_OCTET_STRING_free(octets) }
+        guard unsafe ASN1_OCTET_STRING_set(octets, names, Int32(names.count)) == 1,
+            let item = unsafe X509_EXTENSION_create_by_NID(nil, NID_subject_alt_name, 0, octets)
+        else { throw failure() }
+        defer { unsafe X509_EXTENSION_free(item) }
+        guard unsafe X509_add_ext(certificate.pointer, item, -1) == 1 else { throw failure() }
+    }
+
+    /// Adds an extension given in the words of OpenSSL's configuration files; only fixed words come here.
+    private static func add(
+        _ identifier: Int32, _ value: String, _ certificate: Certificate, _ issuer: Certificate
+    ) throws(TLSError) {
+        var context = unsafe X509V3_CTX()
+        unsafe X509V3_set_ctx(&context, issuer.pointer, certificate.pointer, nil, nil, 0)
+        guard let item = unsafe X509V3_EXT_conf_nid(nil, &context, identifier, value) else { throw failure() }
+        defer { unsafe X509_EXTENSION_free(item) }
+        guard unsafe X509_add_ext(certificate.pointer, item, -1) == 1 else { throw failure() }
+    }
+}

@@ -1,0 +1,75 @@
+import COpenSSL
+
+/// What OpenSSL left in its error queue: the queue belongs to the thread, so it is emptied right after the
+/// call.
+struct OpenSSLErrors {
+    /// One entry.
+    struct Entry {
+        let library: Int32
+        let reason: Int32
+        let text: String
+    }
+
+    /// The entries, oldest first: the first is the cause, the rest is what it led to.
+    let entries: [Entry]
+
+    /// Empties the queue.
+    static func drain() -> OpenSSLErrors {
+        var entries: [Entry] = []
+        while true {
+            let code = ERR_get_error()
+            if code == 0 { break }
+            let text = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) }
+            entries.append(
+                Entry(
+                    library: ERR_GET_LIB(code), reason: ERR_GET_REASON(code),
+                    text: text ?? "OpenSSL error \(code)"))
+        }
+        return OpenSSLErrors(entries: entries)
+    }
+
+    /// Empties the queue without a look.
+    static func clear() {
+        ERR_clear_error()
+    }
+
+    /// Whether one of the entries is of the TLS library and has a reason.
+    func contains(_ reason: Int32) -> Bool {
+        entries.contains { $0.library == Int32(ERR_LIB_SSL) && $0.reason == reason }
+    }
+
+    /// The texts of the entries, cause first.
+    var text: String {
+        entries.isEmpty ? "no reason given" : entries.map(\.text).joined(separator: "; ")
+    }
+
+    /// The alert that the peer sent, if that is what happened: OpenSSL tells it as 1000 and the alert's
+    /// number.
+    var alert: (number: Int, text: String)? {
+        let entry = entries.first { $0.library == Int32(ERR_LIB_SSL) && (1000...1255).contains($0.reason) }
+        return entry.map { (Int($0.reason) - 1000, $0.text) }
+    }
+
+    /// Whether the peer ended the connection without a `close_notify`.
+    var isUnexpectedEnd: Bool {
+        contains(SSL_R_UNEXPECTED_EOF_WHILE_READING)
+    }
+
+    /// What the entries mean for a connection, certificates' faults left aside.
+    var kind: TLSError.Kind {
+        if let alert {
+            return alert.number == Int(SSL_AD_PROTOCOL_VERSION)
+                ? .protocolVersion : .alert(number: alert.number, text: alert.text)
+        }
+        if isUnexpectedEnd { return .truncated }
+        let versionFaults = [
+            SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_VERSION_TOO_LOW, SSL_R_VERSION_TOO_HIGH,
+            SSL_R_WRONG_SSL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE,
+        ]
+        if versionFaults.contains(where: contains) { return .protocolVersion }
+        if contains(SSL_R_WRONG_VERSION_NUMBER) {
+            return .handshake(reason: "the peer does not seem to speak TLS (\(text))")
+        }
+        return .handshake(reason: text)
+    }
+}

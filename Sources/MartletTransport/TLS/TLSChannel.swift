@@ -1,0 +1,53 @@
+import COpenSSL
+import Glibc
+
+/// What OpenSSL's callbacks work on for one connection: its socket and its notes.
+///
+/// Not sendable: touched only inside OpenSSL's calls, which the stream makes under its lock.
+final class TLSChannel {
+    let socket: Socket
+    let context: TLSContext
+    /// The server's name or address on the client's side; empty on the server's.
+    let host: String
+    /// Where sessions are kept; `nil` when they are not.
+    let sessionKey: TLSSessionCache.Key?
+
+    /// What the socket's last failing call threw.
+    var failure: TransportError?
+    /// Whether reads ask the kernel even when the latch says that nothing has come: the loop may be about to
+    /// say so.
+    var asksKernel = false
+    /// Whether the peer has ended the TCP stream.
+    var isAtEnd = false
+    /// Why Martlet's own rule refused the certificate, in addition to OpenSSL's.
+    var refusal: String?
+    /// The names of the certificate that was refused.
+    var refusedNames: [String] = []
+
+    init(socket: Socket, context: TLSContext, host: String, sessionKey: TLSSessionCache.Key?) {
+        self.socket = socket
+        self.context = context
+        self.host = host
+        self.sessionKey = sessionKey
+    }
+
+    /// Receives from the socket.
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
+        guard asksKernel else { return unsafe try socket.receive(into: buffer) }
+        // The latch stays as it is: at worst it promises bytes that were taken here.
+        let result = socket.withDescriptor { descriptor in
+            Socket.retrying { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
+        }
+        guard let (count, code) = result else { throw .closed }
+        if count > 0 { return .bytes(count) }
+        if count == 0 { return .endOfStream(isClean: true) }
+        if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
+        throw .system(SystemError(operation: "recv", code: code))
+    }
+
+    /// The channel of a connection, which was noted in it.
+    static func of(_ ssl: OpaquePointer?) -> TLSChannel? {
+        guard let ssl = unsafe ssl, let raw = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
+        return unsafe Unmanaged<TLSChannel>.fromOpaque(raw).takeUnretainedValue()
+    }
+}

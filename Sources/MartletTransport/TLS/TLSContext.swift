@@ -1,0 +1,113 @@
+import COpenSSL
+
+/// What connections with equal settings share: trusted roots, identity, versions, and the sessions to resume.
+///
+/// `@unchecked Sendable`: the pointer is set once and configured before `init` ends; from then on `SSL_new`
+/// is the only call on it, which OpenSSL allows from several threads.
+@safe package final class TLSContext: @unchecked Sendable {
+    let pointer: OpaquePointer
+    /// Whether connections are accepted with it, rather than opened.
+    let isServer: Bool
+    /// Sessions to resume; `nil` when tickets are off, and on the server's side.
+    let sessions: TLSSessionCache?
+    /// The protocols offered, or taken on the server's side.
+    let applicationProtocols: [String]
+    /// Whether the peer's certificate is looked at.
+    let verifiesPeer: Bool
+    /// Whether the certificate must be made out to the host.
+    let verifiesHostName: Bool
+    /// The places where roots were looked for in vain; `nil` when there are some.
+    let missingRoots: [String]?
+    let keyLog: KeyLogFile?
+
+    /// A context to open connections with.
+    ///
+    /// Reads files, and so blocks (20 ms for a usual set of roots when it is read first): run it on
+    /// ``BlockingWorkers``. That the machine has no roots is told by the first connection that needs them.
+    /// - Throws: `.configuration` and `.identity`.
+    package convenience init(client settings: TLSSettings) throws(TLSError) {
+        try self.init(client: settings, systemRoots: SystemRoots.load)
+    }
+
+    /// As ``init(client:)``, with the machine's roots from elsewhere.
+    init(client settings: TLSSettings, systemRoots: () -> SystemRoots) throws(TLSError) {
+        let builder = try ContextBuilder(isServer: false)
+        try builder.setVersions(settings.minimumVersion, settings.maximumVersion)
+        try builder.setCiphers(settings)
+        try builder.setOfferedProtocols(settings.applicationProtocols)
+        if let identity = settings.identity { try builder.use(identity) }
+        keyLog = try settings.keyLogFile.map { path throws(TLSError) in try ContextBuilder.keyLog(at: path) }
+        if keyLog != nil { builder.logKeys() }
+        builder.keepSessions(settings.usesSessionTickets)
+        if !settings.usesSessionTickets { builder.useNoTickets() }
+        sessions = settings.usesSessionTickets ? TLSSessionCache() : nil
+        verifiesPeer = !settings.trust.acceptsAnyCertificate
+        verifiesHostName = settings.verifiesHostName
+        if verifiesPeer {
+            missingRoots = try builder.trust(settings.trust, systemRoots: systemRoots)
+            builder.verifyPeer(SSL_VERIFY_PEER)
+        } else {
+            missingRoots = nil
+        }
+        applicationProtocols = settings.applicationProtocols
+        isServer = false
+        unsafe pointer = builder.finish()
+    }
+
+    /// A context to accept connections with.
+    init(server settings: TLSServerSettings) throws(TLSError) {
+        let builder = try ContextBuilder(isServer: true)
+        try builder.setVersions(settings.minimumVersion, settings.maximumVersion)
+        try builder.use(settings.identity)
+        builder.chooseProtocols()
+        builder.keepSessions(false)
+        builder.nameSessions()
+        if let authority = settings.clientAuthority {
+            missingRoots = try builder.trust(.only(authority), systemRoots: SystemRoots.load)
+            builder.verifyPeer(
+                settings.requiresClientCertificate
+                    ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT : SSL_VERIFY_PEER)
+            verifiesPeer = true
+        } else {
+            missingRoots = nil
+            verifiesPeer = false
+        }
+        if !settings.issuesTickets { builder.useNoTickets() }
+        keyLog = nil
+        sessions = nil
+        verifiesHostName = false
+        applicationProtocols = settings.applicationProtocols
+        isServer = true
+        unsafe pointer = builder.finish()
+    }
+
+    deinit {
+        unsafe SSL_CTX_free(pointer)
+    }
+
+    /// A context for a test's origin.
+    /// - Parameters:
+    ///   - certificateChainPEM: The leaf first.
+    ///   - clientAuthorityPEM: The authority whose certificates clients may show; `nil` to ask for none.
+    ///   - requiresClientCertificate: Whether a client without a certificate is refused.
+    package static func server(
+        certificateChainPEM: String, privateKeyPEM: String, clientAuthorityPEM: String? = nil,
+        requiresClientCertificate: Bool = false, minimumVersion: TLSVersion = .tls12,
+        maximumVersion: TLSVersion = .tls13, applicationProtocols: [String] = ["http/1.1"]
+    ) throws(TLSError) -> TLSContext {
+        var settings = TLSServerSettings(
+            identity: TLSIdentity(
+                certificateChain: .text(certificateChainPEM), privateKey: .text(privateKeyPEM)))
+        settings.clientAuthority = clientAuthorityPEM.map { .text($0) }
+        settings.requiresClientCertificate = requiresClientCertificate
+        settings.minimumVersion = minimumVersion
+        settings.maximumVersion = maximumVersion
+        settings.applicationProtocols = applicationProtocols
+        return try TLSContext(server: settings)
+    }
+
+    /// A context that accepts connections as the settings say.
+    package static func server(_ settings: TLSServerSettings) throws(TLSError) -> TLSContext {
+        try TLSContext(server: settings)
+    }
+}

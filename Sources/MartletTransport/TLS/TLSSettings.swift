@@ -1,0 +1,63 @@
+/// How TLS connections are set up and whom they trust.
+///
+/// Two connections may share a TLS context, a pool of connections and a store of sessions only when their
+/// settings are equal.
+public struct TLSSettings: Hashable, Sendable {
+    /// Whose certificates are accepted; by default those of the machine's authorities.
+    public var trust: TrustPolicy
+
+    /// Whether the certificate must be made out to the host that was asked for (RFC 9525). On by default.
+    ///
+    /// Without it any holder of any valid certificate can pose as the host.
+    public var verifiesHostName: Bool
+
+    /// The oldest version spoken; TLS 1.2 by default.
+    public var minimumVersion: TLSVersion
+
+    /// The newest version spoken; TLS 1.3 by default.
+    public var maximumVersion: TLSVersion
+
+    /// The cipher list for TLS 1.2 in OpenSSL's form; `nil` for OpenSSL's own.
+    public var cipherList: String?
+
+    /// The cipher suites for TLS 1.3, joined by colons; `nil` for OpenSSL's own.
+    public var cipherSuites: String?
+
+    /// The protocols offered by ALPN (RFC 7301), best first, each of 1 to 255 bytes; none: ALPN is not sent.
+    public var applicationProtocols: [String]
+
+    /// What this side shows when the server demands a certificate.
+    public var identity: TLSIdentity?
+
+    /// A file that the secrets of each connection are appended to in the NSS key log format, for protocol
+    /// analysers. It is made with mode 0600. Whoever reads it can read the connections.
+    public var keyLogFile: String?
+
+    /// Whether sessions are resumed by tickets (RFC 8446 §2.2), which spares a round of public-key work. On
+    /// by default.
+    public var usesSessionTickets: Bool
+
+    /// OpenSSL's security level; 2 by default: at least 112 bits, no SHA-1 signatures. 0–5.
+    public var securityLevel: Int
+
+    /// Settings, each with its default.
+    public init(
+        trust: TrustPolicy = .system, verifiesHostName: Bool = true, minimumVersion: TLSVersion = .tls12,
+        maximumVersion: TLSVersion = .tls13, cipherList: String? = nil, cipherSuites: String? = nil,
+        applicationProtocols: [String] = ["http/1.1"], identity: TLSIdentity? = nil,
+        keyLogFile: String? = nil,
+        usesSessionTickets: Bool = true, securityLevel: Int = 2
+    ) {
+        self.trust = trust
+        self.verifiesHostName = verifiesHostName
+        self.minimumVersion = minimumVersion
+        self.maximumVersion = maximumVersion
+        self.cipherList = cipherList
+        self.cipherSuites = cipherSuites
+        self.applicationProtocols = applicationProtocols
+        self.identity = identity
+        self.keyLogFile = keyLogFile
+        self.usesSessionTickets = usesSessionTickets
+        self.securityLevel = securityLevel
+    }
+}

@@ -1,0 +1,281 @@
+import Synchronization
+
+/// A stream over TLS on a socket.
+///
+/// Writing after a write that would block: the bytes must begin with those that were tried, since OpenSSL has
+/// encrypted them already; `writeAll` and everyone who goes on at the same place do so.
+package final class TLSStream: ByteStream {
+    private struct State {
+        /// `nil` once the stream is closed.
+        var engine: TLSEngine?
+        var information: ConnectionInformation
+        var requestedServerName: String?
+        /// The last read, or a look, left bytes inside OpenSSL, of which the socket will not tell.
+        var holdsBytes = false
+        /// The last read could not go on before something was written.
+        var readWantsWrite = false
+        /// The last write could not go on before something was read.
+        var writeWantsRead = false
+        /// A `close_notify` that the socket has not taken yet.
+        var owesCloseNotify = false
+    }
+
+    /// Guards the engine: OpenSSL allows one call at a time on a connection. Every call under it returns
+    /// without waiting.
+    private let state: Mutex<State>
+    /// The socket.
+    package let socket: Socket
+
+    private init(engine: sending TLSEngine, socket: Socket, remoteAddress: SocketAddress?) {
+        self.socket = socket
+        state = Mutex(
+            State(
+                engine: engine,
+                information: ConnectionInformation(
+                    remoteAddress: remoteAddress?.description ?? "",
+                    localAddress: socket.localAddress?.description ?? "")))
+    }
+
+    /// How often a direction is looked at again that waits for the other one; see
+    /// ``wait(for:until:isCrossed:)``.
+    private static let crossedInterval = Duration.milliseconds(20)
+
+    /// The most that one call encrypts, so that a reader never waits long for the lock.
+    private static let writeLimit = 256 << 10
+
+    // MARK: Handshakes
+
+    /// Opens TLS on a connected socket as the client.
+    ///
+    /// Ends early when the socket is interrupted. When it fails the socket is closed.
+    /// - Parameters:
+    ///   - serverName: The host's ASCII name, sent as SNI, or its address: whom the certificate must name.
+    ///   - port: The port that sessions are kept under.
+    /// - Throws: `.tls`, `.system`, `.timedOut`, `.interrupted`, `.closed`.
+    package static func connect(
+        socket: Socket, remoteAddress: SocketAddress? = nil, context: TLSContext, serverName: String,
+        port: Int,
+        deadline: MonotonicTime
+    ) async throws(TransportError) -> TLSStream {
+        let stream: TLSStream
+        do throws(TLSError) {
+            let engine = try TLSEngine(client: socket, context: context, serverName: serverName, port: port)
+            stream = TLSStream(engine: engine, socket: socket, remoteAddress: remoteAddress)
+        } catch {
+            socket.close()
+            throw .tls(error)
+        }
+        try await stream.shakeHands(until: deadline)
+        // OpenSSL lets a server choose what was not offered.
+        if let chosen = stream.information.tls?.applicationProtocol,
+            !context.applicationProtocols.contains(chosen)
+        {
+            stream.close()
+            throw .tls(
+                TLSError(
+                    .handshake(reason: "the server chose a protocol that was not offered"), host: serverName))
+        }
+        return stream
+    }
+
+    /// Opens TLS on an accepted socket as the server; else as `connect`.
+    package static func accept(
+        socket: Socket, remoteAddress: SocketAddress? = nil, context: TLSContext, deadline: MonotonicTime
+    ) async throws(TransportError) -> TLSStream {
+        let stream: TLSStream
+        do throws(TLSError) {
+            let engine = try TLSEngine(server: socket, context: context)
+            stream = TLSStream(engine: engine, socket: socket, remoteAddress: remoteAddress)
+        } catch {
+            socket.close()
+            throw .tls(error)
+        }
+        try await stream.shakeHands(until: deadline)
+        return stream
+    }
+
+    private func shakeHands(until deadline: MonotonicTime) async throws(TransportError) {
+        do throws(TransportError) {
+            while let pause = try withEngine({ engine, _ throws(TransportError) in try engine.handshake() }) {
+                // Looked at here too: a peer that always sends a little more never makes the wait reach it.
+                if MonotonicTime.now() >= deadline { throw TransportError.timedOut }
+                try await socket.wait(for: pause == .wantsRead ? .read : .write, until: deadline)
+            }
+            try withEngine { engine, state throws(TransportError) in
+                state.information.tls = engine.information
+                state.requestedServerName = engine.requestedServerName
+            }
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    /// Calls a closure with the engine, under the lock.
+    private func withEngine<Value: Sendable>(
+        _ body: (TLSEngine, inout State) throws(TransportError) -> Value
+    ) throws(TransportError) -> Value {
+        try state.withLock { state throws(TransportError) in
+            guard let engine = state.engine else { throw .closed }
+            return try body(engine, &state)
+        }
+    }
+
+    // MARK: Bytes
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
+        try withEngine { engine, state throws(TransportError) in
+            if state.owesCloseNotify { state.owesCloseNotify = engine.shutdown() }
+            state.readWantsWrite = false
+            state.holdsBytes = false
+            switch unsafe try engine.read(into: buffer) {
+            case .moved(let count):
+                state.holdsBytes = true
+                return .bytes(count)
+            case .paused(let pause):
+                state.readWantsWrite = pause == .wantsWrite
+                return .wouldBlock
+            case .endOfStream(let isClean):
+                return .endOfStream(isClean: isClean)
+            }
+        }
+    }
+
+    package func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
+        try withEngine { engine, state throws(TransportError) in
+            state.writeWantsRead = false
+            let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer.prefix(TLSStream.writeLimit))
+            switch unsafe try engine.write(piece) {
+            case .moved(let count):
+                return count
+            case .paused(let pause):
+                state.writeWantsRead = pause == .wantsRead
+                return 0
+            case .endOfStream:
+                throw .closed
+            }
+        }
+    }
+
+    package func shutdownWriting() {
+        state.withLock { state in
+            guard let engine = state.engine else { return }
+            state.owesCloseNotify = engine.shutdown()
+        }
+    }
+
+    // MARK: Waiting
+
+    package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
+        let (holdsBytes, isCrossed) = state.withLock {
+            ($0.holdsBytes, $0.readWantsWrite || $0.owesCloseNotify)
+        }
+        guard holdsBytes else {
+            try await wait(for: .read, until: deadline, isCrossed: isCrossed)
+            return
+        }
+        // No waiting, but a stream that was interrupted or closed still says so.
+        do throws(TransportError) {
+            try await socket.wait(for: .read, until: MonotonicTime(nanoseconds: 0))
+        } catch {
+            guard case .timedOut = error else { throw error }
+        }
+    }
+
+    package func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
+        let isCrossed = state.withLock { $0.writeWantsRead }
+        try await wait(for: .write, until: deadline, isCrossed: isCrossed)
+    }
+
+    /// Waits for a direction; with a look every 20 ms when what it needs is the other direction, whose latch
+    /// the other task may be waiting on. That is as rare as it is slow: a peer that renews its keys and reads
+    /// nothing itself.
+    private func wait(
+        for direction: Readiness.Direction, until deadline: MonotonicTime, isCrossed: Bool
+    ) async throws(TransportError) {
+        guard isCrossed else {
+            try await socket.wait(for: direction, until: deadline)
+            return
+        }
+        // The latch is cleared, so that an edge that does not help cannot make this spin.
+        switch direction {
+        case .read: _ = socket.readiness.beginRead()
+        case .write: socket.readiness.beginWrite()
+        }
+        let look = MonotonicTime.now().advanced(by: TLSStream.crossedInterval)
+        do throws(TransportError) {
+            try await socket.wait(for: direction, until: min(deadline, look))
+        } catch {
+            guard case .timedOut = error, MonotonicTime.now() < deadline else { throw error }
+        }
+    }
+
+    package func wakeReader() {
+        socket.readiness.wakeReader()
+    }
+
+    package func wakeWriter() {
+        socket.readiness.wakeWriter()
+    }
+
+    package func interrupt() {
+        socket.readiness.interrupt()
+    }
+
+    package func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) {
+        socket.readiness.watchWhileIdle(watcher)
+    }
+
+    /// Tickets and key updates that came meanwhile are taken in and are no reason to give the stream up.
+    package func probe() -> IdleState {
+        state.withLock { state in
+            guard let engine = state.engine else { return .unusable }
+            do throws(TransportError) {
+                guard case .paused = try engine.peek() else {
+                    state.holdsBytes = true
+                    return .unusable
+                }
+                return .quiet
+            } catch {
+                return .unusable
+            }
+        }
+    }
+
+    // MARK: The end
+
+    package func close() {
+        end(notifying: true)
+        socket.close()
+    }
+
+    package func reset() {
+        end(notifying: false)
+        socket.resetOnClose()
+        socket.close()
+    }
+
+    /// Closes the stream without a `close_notify`, as a peer that is cut off; for test origins.
+    package func closeWithoutNotifying() {
+        end(notifying: false)
+        socket.close()
+    }
+
+    private func end(notifying: Bool) {
+        state.withLock { state in
+            if notifying { state.engine?.shutdown() }
+            state.engine = nil
+        }
+    }
+
+    // MARK: What is known
+
+    package var information: ConnectionInformation {
+        state.withLock { $0.information }
+    }
+
+    /// On the server's side: the name that the client asked for by SNI; `nil` when it sent none.
+    package var requestedServerName: String? {
+        state.withLock { $0.requestedServerName }
+    }
+}

@@ -1,0 +1,58 @@
+import Testing
+
+@Suite("What each target imports")
+struct ImportTests {
+    @Test("A target imports only what its row names", arguments: LayerRule.all.map(\.target))
+    func targetKeepsItsRow(_ target: String) throws {
+        let rule = try #require(LayerRule.all.first { $0.target == target })
+        for file in Repository.swiftFiles(below: "Sources/\(target)") {
+            let violations = rule.violations(in: try Repository.text(file))
+            #expect(violations.isEmpty, "\(file) imports \(violations.joined(separator: ", "))")
+        }
+    }
+
+    @Test("Each target under Sources has a row, and each row a target")
+    func rowsAreComplete() throws {
+        let targets = try Repository.contents(of: "Sources")
+        #expect(targets == LayerRule.all.map(\.target).sorted())
+    }
+
+    @Test("No target but the transport talks to OpenSSL, and none imports the whole of Foundation")
+    func rowsKeepTheWalls() {
+        let whole: Set = ["Foundation", "FoundationNetworking", "FoundationXML"]
+        for rule in LayerRule.all {
+            #expect(rule.allowed.isDisjoint(with: whole))
+            #expect(!rule.allowed.contains("COpenSSL") || rule.target == "MartletTransport")
+        }
+    }
+
+    @Test("A rule sees an import in every form it can have")
+    func formsOfImport() {
+        let source = """
+            import Plain
+            public import WithAccess
+            package import struct OneType.Name
+            @_exported import Exported
+            @preconcurrency internal import Older
+            @_spi(Testing) @testable import Attributed
+            import func Functions.one
+              import Indented; import Second
+            // import Commented
+            /* import Enclosed
+               import InBlock */
+            let important = "import Text"
+            """
+        let found = LayerRule.imports(in: source)
+        let expected = [
+            "Plain", "WithAccess", "OneType", "Exported", "Older", "Attributed", "Functions", "Indented",
+            "Second",
+        ]
+        #expect(found == expected)
+    }
+
+    @Test("A rule names what is not in its row")
+    func violation() {
+        let rule = LayerRule("Example", "Allowed")
+        #expect(rule.violations(in: "import Allowed\npublic import Foundation\n") == ["Foundation"])
+    }
+}

@@ -1,0 +1,65 @@
+/// Which modules a target may import: the rows of the table of layers in `CONTRIBUTING.md`.
+struct LayerRule {
+    /// The target's name, which is the name of its folder under `Sources`.
+    let target: String
+    /// The modules it may import.
+    let allowed: Set<String>
+
+    /// One row for each target.
+    static let all = [
+        LayerRule("COpenSSL"),
+        LayerRule("CZlib"),
+        LayerRule("CLinux"),
+        LayerRule("MartletWire"),
+        LayerRule(
+            "MartletTransport", "COpenSSL", "CLinux", "Glibc", "Synchronization", "DequeModule", "HeapModule"),
+        LayerRule("MartletStorage", "CLinux", "Glibc", "Synchronization"),
+        LayerRule("MartletConnections", "MartletWire", "MartletTransport", "Synchronization"),
+        LayerRule(
+            "MartletClient", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage",
+            "CZlib",
+            "HTTPTypes", "Logging", "SystemPackage", "FoundationEssentials", "Synchronization"),
+        LayerRule("Martlet", "MartletClient"),
+        LayerRule(
+            "MartletTesting", "MartletWire", "MartletTransport", "MartletClient", "HTTPTypes",
+            "SystemPackage",
+            "Synchronization", "FoundationEssentials"),
+        LayerRule(
+            "MartletCLI", "Martlet", "MartletTesting", "MartletClient", "MartletWire", "MartletTransport",
+            "ArgumentParser", "SystemPackage", "HTTPTypes", "Logging", "FoundationEssentials", "Glibc",
+            "Synchronization", "CLinux"),
+    ]
+
+    init(_ target: String, _ allowed: String...) {
+        self.target = target
+        self.allowed = Set(allowed)
+    }
+
+    /// What a Swift source imports against the rule, in order.
+    func violations(in source: String) -> [String] {
+        Self.imports(in: source).filter { !allowed.contains($0) }
+    }
+
+    /// The modules that a Swift source imports, in order: the first name of each import declaration, whatever
+    /// attributes, access modifier or kind of declaration surround it.
+    static func imports(in source: String) -> [String] {
+        let declaration = /(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?/
+        let kind = /(?:(?:struct|class|enum|protocol|typealias|func|let|var)\s+)?/
+        var isComment = false
+        return source.split(whereSeparator: \.isNewline).flatMap { line -> [String] in
+            if line.contains("/*") { isComment = true }
+            defer { if line.contains("*/") { isComment = false } }
+            guard !isComment else { return [] }
+            // Declarations may share a line.
+            return line.split(separator: ";").compactMap { statement in
+                let words = statement.drop { $0 == " " || $0 == "\t" }
+                guard let start = words.prefixMatch(of: declaration) else { return nil }
+                let rest = words[start.range.upperBound...]
+                guard let keyword = rest.prefixMatch(of: /import\s+/) else { return nil }
+                let named = rest[keyword.range.upperBound...]
+                guard let kind = named.prefixMatch(of: kind) else { return nil }
+                return named[kind.range.upperBound...].prefixMatch(of: /\w+/).map { String($0.output) }
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import Testing
+
+@Suite("What the library and its program link")
+struct LinkageTests {
+    /// The folder that this test bundle and all else that was built with it are in.
+    private let buildFolder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        .deletingLastPathComponent()
+
+    /// Foundation without its essentials.
+    private let unwanted = [
+        "Foundation", "FoundationNetworking", "FoundationXML", "FoundationInternationalization",
+        "_FoundationICU",
+    ]
+
+    @Test("The martlet program loads neither Foundation nor FoundationNetworking")
+    func program() throws {
+        let needed = try ELFImage(contentsOf: buildFolder.appendingPathComponent("martlet")).neededLibraries
+        #expect(needed.contains("libc.so.6"), "the list was read")
+        for library in unwanted {
+            #expect(!needed.contains("lib\(library).so"))
+        }
+    }
+
+    @Test(
+        "No object of the library asks the linker for Foundation or FoundationNetworking",
+        arguments: LayerRule.all.map(\.target).filter { $0.hasPrefix("Martlet") })
+    func objects(_ target: String) throws {
+        let folder = buildFolder.appendingPathComponent("\(target).build")
+        let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {
+            $0.hasSuffix(".o")
+        }
+        #expect(!names.isEmpty)
+        for name in names {
+            let entries = try ELFImage(contentsOf: folder.appendingPathComponent(name)).autolinkEntries
+            for library in unwanted {
+                #expect(!entries.contains("-l\(library)"), "\(target)/\(name)")
+            }
+        }
+    }
+
+    @Test("The check sees Foundation where it is: in this test bundle, which uses it")
+    func checkSeesFoundation() throws {
+        let bundle = try ELFImage(
+            contentsOf: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath())
+        #expect(bundle.neededLibraries.contains("libFoundation.so"))
+        let folder = buildFolder.appendingPathComponent("IntegrationTests.build")
+        let objects = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {
+            $0.hasSuffix(".o")
+        }
+        let entries = try objects.flatMap { name in
+            try ELFImage(contentsOf: folder.appendingPathComponent(name)).autolinkEntries
+        }
+        #expect(entries.contains("-lFoundation"))
+    }
+}

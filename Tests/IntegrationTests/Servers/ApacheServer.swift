@@ -1,0 +1,98 @@
+import Foundation
+import Glibc
+
+/// Apache httpd, with the event module and few others.
+///
+/// All listeners serve the files of `Site` with ranges and strong ETags, the same under `/deflate/` compressed with
+/// gzip for those who accept it (chunked when large), and `/moved`, a 302 to `/hello.txt`.
+final class ApacheServer: RealServer {
+    let directory: TemporaryDirectory
+    let child: ChildProcess
+    /// Signed for this server alone.
+    let certificates: Certificates
+    /// HTTP without TLS.
+    let plainPort: UInt16
+    /// HTTP without TLS, three requests a connection.
+    let limitedPort: UInt16
+    /// TLS 1.2 and 1.3.
+    let tlsPort: UInt16
+
+    private init(
+        directory: TemporaryDirectory, certificates: Certificates, child: ChildProcess, ports: [UInt16]
+    ) {
+        self.directory = directory
+        self.child = child
+        self.certificates = certificates
+        plainPort = ports[0]
+        limitedPort = ports[1]
+        tlsPort = ports[2]
+    }
+
+    /// Starts Apache and runs `body` with it.
+    static func withServer<Value>(_ body: (ApacheServer) async throws -> Value) async throws -> Value {
+        try await start().whileRunning(body)
+    }
+
+    /// Starts Apache. It listens on all its ports when this returns; the caller has to `stop()` it.
+    static func start() async throws -> ApacheServer {
+        let directory = try TemporaryDirectory()
+        let certificates = try await Certificates.make(in: directory)
+        let site = try Site.write(in: directory)
+        try directory.write("text/plain txt\napplication/json json\n", to: "mime.types")
+        let (child, ports) = try await startListening(program: "apache2", portCount: 3, in: directory) {
+            ports in
+            let configuration = try directory.write(
+                configuration(directory, site: site, certificates, ports), to: "apache.conf")
+            return ["-X", "-d", directory.path, "-f", configuration]
+        }
+        return ApacheServer(directory: directory, certificates: certificates, child: child, ports: ports)
+    }
+
+    /// Its error log, after what it wrote to its outputs.
+    var log: String {
+        child.output + OutputFile.contents(of: directory.appending("error.log"))
+    }
+
+    private static func configuration(
+        _ directory: TemporaryDirectory, site: String, _ certificates: Certificates, _ ports: [UInt16]
+    ) -> String {
+        let modules = ["mpm_event", "authz_core", "mime", "alias", "filter", "deflate", "ssl"].map {
+            "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so"
+        }
+        // Apache refuses to serve as root.
+        let user = getuid() == 0 ? "User nobody\nGroup nogroup" : ""
+        return """
+            \(modules.joined(separator: "\n"))
+            \(user)
+            ServerName localhost
+            DefaultRuntimeDir \(directory.path)
+            PidFile \(directory.path)/apache.pid
+            ErrorLog \(directory.path)/error.log
+            LogLevel info
+            Listen 127.0.0.1:\(ports[0])
+            Listen 127.0.0.1:\(ports[1])
+            Listen 127.0.0.1:\(ports[2])
+            KeepAlive On
+            KeepAliveTimeout 30
+            MaxKeepAliveRequests 0
+            TypesConfig \(directory.path)/mime.types
+            DocumentRoot \(site)
+            FileETag MTime Size
+            Alias /deflate/ \(site)/
+            Redirect 302 /moved /hello.txt
+            <Location /deflate/>
+                SetOutputFilter DEFLATE
+            </Location>
+            <VirtualHost 127.0.0.1:\(ports[1])>
+                MaxKeepAliveRequests 3
+            </VirtualHost>
+            <VirtualHost 127.0.0.1:\(ports[2])>
+                SSLEngine on
+                SSLProtocol TLSv1.2 TLSv1.3
+                SSLCertificateFile \(certificates.server.certificate)
+                SSLCertificateKeyFile \(certificates.server.key)
+            </VirtualHost>
+
+            """
+    }
+}

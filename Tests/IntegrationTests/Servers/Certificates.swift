@@ -1,0 +1,107 @@
+import Foundation
+
+/// Throw-away certificates, made by the `openssl` command: an authority, and what it has signed.
+///
+/// All keys are on P-256. All end up as PEM files in the directory given.
+struct Certificates {
+    /// A certificate and its private key.
+    struct Identity {
+        /// The path of the certificate.
+        let certificate: String
+        /// The path of the private key, without a pass phrase.
+        let key: String
+    }
+
+    /// The authority's certificate, to be trusted by the client.
+    let authority: String
+    /// For `localhost`, `127.0.0.1` and `::1`; valid.
+    let server: Identity
+    /// For the same names; ended in 2020.
+    let expired: Identity
+    /// For a client named "Martlet"; valid.
+    let client: Identity
+
+    /// Makes all of them.
+    ///
+    /// - Throws: `ServerFailure` with what `openssl` said.
+    static func make(in directory: TemporaryDirectory) async throws -> Certificates {
+        let configuration = try directory.write(settings(directory.path), to: "openssl.cnf")
+        try directory.write("", to: "issued")
+        try directory.write("1000\n", to: "serial")
+
+        func key(_ name: String) -> Identity {
+            Identity(
+                certificate: directory.appending("\(name).pem"), key: directory.appending("\(name).key"))
+        }
+        func request(_ identity: Identity, name: String, _ more: [String]) async throws {
+            let common = [
+                "req", "-config", configuration, "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                "-noenc",
+                "-keyout", identity.key, "-out", identity.certificate, "-subj", "/CN=\(name)",
+            ]
+            try await Command.succeed("openssl", common + more)
+        }
+
+        let authority = key("ca")
+        try await request(
+            authority, name: "Martlet test authority", ["-x509", "-days", "2", "-extensions", "authority"])
+        let signed = [
+            "-x509", "-days", "2", "-CA", authority.certificate, "-CAkey", authority.key, "-extensions",
+        ]
+        let server = key("server")
+        try await request(server, name: "localhost", signed + ["server"])
+        let client = key("client")
+        try await request(client, name: "Martlet", signed + ["client"])
+
+        // Only `openssl ca` of OpenSSL 3.0 can date a certificate back.
+        let expired = key("expired")
+        try await request(expired, name: "localhost", [])
+        try await Command.succeed(
+            "openssl",
+            [
+                "ca", "-config", configuration, "-batch", "-notext", "-extensions", "server",
+                "-startdate", "20200101000000Z", "-enddate", "20200201000000Z",
+                "-in", expired.certificate, "-out", expired.certificate,
+            ])
+        return Certificates(
+            authority: authority.certificate, server: server, expired: expired, client: client)
+    }
+
+    private static func settings(_ directory: String) -> String {
+        """
+        [req]
+        distinguished_name = name
+        [name]
+        [authority]
+        basicConstraints = critical, CA:TRUE
+        keyUsage = critical, keyCertSign, cRLSign
+        subjectKeyIdentifier = hash
+        [server]
+        basicConstraints = critical, CA:FALSE
+        keyUsage = critical, digitalSignature
+        extendedKeyUsage = serverAuth
+        subjectKeyIdentifier = hash
+        authorityKeyIdentifier = keyid
+        subjectAltName = DNS:localhost, IP:127.0.0.1, IP:::1
+        [client]
+        basicConstraints = critical, CA:FALSE
+        keyUsage = critical, digitalSignature
+        extendedKeyUsage = clientAuth
+        subjectKeyIdentifier = hash
+        authorityKeyIdentifier = keyid
+        [ca]
+        default_ca = issuing
+        [issuing]
+        database = \(directory)/issued
+        serial = \(directory)/serial
+        new_certs_dir = \(directory)
+        certificate = \(directory)/ca.pem
+        private_key = \(directory)/ca.key
+        default_md = sha256
+        policy = any
+        [any]
+        commonName = supplied
+
+        """
+    }
+}

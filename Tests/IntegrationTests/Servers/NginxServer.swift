@@ -1,0 +1,180 @@
+import Foundation
+import Glibc
+
+/// nginx, with a listener for every kind of connection and a location for every kind of answer.
+///
+/// All listeners of all kinds serve the same locations:
+///
+/// | location | answer |
+/// |---|---|
+/// | `/hello.txt` and the rest of `Site` | a file, with ranges and a strong ETag |
+/// | `/gzip/…` | the same, compressed for those who accept it |
+/// | `/chunked/…` | the same, through a proxy: no length, chunked |
+/// | `/trailers/…` | the same, chunked, with the trailer `X-Checksum: abc123` |
+/// | `/slow/…` | the same, at 16 KiB a second |
+/// | `/upload/…` | PUT stores, GET returns, DELETE deletes |
+/// | `/small/…` | the same, but a body above 1 KiB gets 413 before it is read |
+/// | `/private/…` | the files, for `user` with the password `secret`; else 401 Basic |
+/// | `/echo` | method, target, Host, `X-Echo` and User-Agent, one a line |
+/// | `/connection` | how many requests the connection has carried |
+/// | `/tls` | protocol, `r` if the session was resumed, the name asked for by SNI |
+/// | `/client` | the subject of the client's certificate |
+/// | `/moved` `/none` `/gone` `/busy` | 302 to `/hello.txt`, 204, 410, 503 with `Retry-After: 1` |
+/// | `/drop` | none: the connection is closed |
+final class NginxServer: RealServer {
+    let directory: TemporaryDirectory
+    let child: ChildProcess
+    /// Signed for this server alone.
+    let certificates: Certificates
+    /// HTTP without TLS.
+    let plainPort: UInt16
+    /// HTTP without TLS, three requests a connection, `Keep-Alive: timeout=5`.
+    let limitedPort: UInt16
+    /// TLS 1.2 and 1.3.
+    let tlsPort: UInt16
+    /// TLS 1.2 alone.
+    let tls12Port: UInt16
+    /// TLS 1.3 alone.
+    let tls13Port: UInt16
+    /// TLS 1.2 and 1.3, for clients with a certificate; others get 400.
+    let clientCertificatePort: UInt16
+    /// TLS with a certificate that ended in 2020.
+    let expiredPort: UInt16
+    /// HTTP without TLS on a unix domain socket.
+    let socketPath: String
+
+    private init(
+        directory: TemporaryDirectory, certificates: Certificates, child: ChildProcess, ports: [UInt16]
+    ) {
+        self.directory = directory
+        self.child = child
+        self.certificates = certificates
+        plainPort = ports[0]
+        limitedPort = ports[1]
+        tlsPort = ports[2]
+        tls12Port = ports[3]
+        tls13Port = ports[4]
+        clientCertificatePort = ports[5]
+        expiredPort = ports[6]
+        socketPath = directory.appending("socket")
+    }
+
+    /// Starts nginx and runs `body` with it.
+    static func withServer<Value>(_ body: (NginxServer) async throws -> Value) async throws -> Value {
+        try await start().whileRunning(body)
+    }
+
+    /// Starts nginx. It listens on all its ports when this returns; the caller has to `stop()` it.
+    static func start() async throws -> NginxServer {
+        let directory = try TemporaryDirectory()
+        let certificates = try await Certificates.make(in: directory)
+        _ = try Site.write(in: directory)
+        _ = try directory.makeDirectory("uploads")
+        _ = try directory.makeDirectory("scratch")
+        try directory.write("user:{PLAIN}secret\n", to: "passwords")
+        let (child, ports) = try await startListening(program: "nginx", portCount: 7, in: directory) {
+            ports in
+            // A socket that an earlier attempt left behind would be in the way.
+            try? FileManager.default.removeItem(atPath: directory.appending("socket"))
+            try directory.write(locations(directory, plainPort: ports[0]), to: "locations.conf")
+            let configuration = try directory.write(
+                configuration(directory, certificates, ports), to: "nginx.conf")
+            return ["-p", directory.path, "-e", directory.appending("error.log"), "-c", configuration]
+        }
+        return NginxServer(directory: directory, certificates: certificates, child: child, ports: ports)
+    }
+
+    /// Its error log, after what it wrote to its outputs.
+    var log: String {
+        child.output + OutputFile.contents(of: directory.appending("error.log"))
+    }
+
+    private static func configuration(
+        _ directory: TemporaryDirectory, _ certificates: Certificates, _ ports: [UInt16]
+    ) -> String {
+        func tls(
+            _ port: UInt16, _ protocols: String, _ identity: Certificates.Identity, _ more: String = ""
+        ) -> String {
+            """
+                server {
+                    listen 127.0.0.1:\(port) ssl;
+                    ssl_protocols \(protocols);
+                    ssl_certificate \(identity.certificate);
+                    ssl_certificate_key \(identity.key);
+                    \(more)
+                    include \(directory.path)/locations.conf;
+                }
+            """
+        }
+        let both = "TLSv1.2 TLSv1.3"
+        let asking = "ssl_verify_client on; ssl_client_certificate \(certificates.authority);"
+        return """
+            daemon off;
+            # One process: none is left over when it is killed.
+            master_process off;
+            \(getuid() == 0 ? "user root;" : "")
+            pid \(directory.path)/nginx.pid;
+            events { worker_connections 4096; }
+            http {
+                access_log off;
+                types { text/plain txt; application/json json; }
+                default_type application/octet-stream;
+                client_body_temp_path \(directory.path)/scratch/body;
+                proxy_temp_path \(directory.path)/scratch/proxy;
+                fastcgi_temp_path \(directory.path)/scratch/fastcgi;
+                uwsgi_temp_path \(directory.path)/scratch/uwsgi;
+                scgi_temp_path \(directory.path)/scratch/scgi;
+                keepalive_requests 1000000;
+                ssl_session_cache shared:sessions:1m;
+                server {
+                    listen 127.0.0.1:\(ports[0]) reuseport backlog=4096;
+                    listen unix:\(directory.path)/socket;
+                    include \(directory.path)/locations.conf;
+                }
+                server {
+                    listen 127.0.0.1:\(ports[1]);
+                    keepalive_requests 3;
+                    keepalive_timeout 5 5;
+                    include \(directory.path)/locations.conf;
+                }
+            \(tls(ports[2], both, certificates.server))
+            \(tls(ports[3], "TLSv1.2", certificates.server))
+            \(tls(ports[4], "TLSv1.3", certificates.server))
+            \(tls(ports[5], both, certificates.server, asking))
+            \(tls(ports[6], both, certificates.expired))
+            }
+
+            """
+    }
+
+    private static func locations(_ directory: TemporaryDirectory, plainPort: UInt16) -> String {
+        let site = "\(directory.path)/site/"
+        return """
+            root \(site);
+            location /gzip/ { alias \(site); gzip on; gzip_types *; gzip_min_length 1; }
+            location /unsized/ { alias \(site); ssi on; ssi_types *; }
+            location /chunked/ { proxy_pass http://127.0.0.1:\(plainPort)/unsized/; }
+            location /trailers/ { alias \(site); add_trailer X-Checksum abc123; }
+            location /slow/ { alias \(site); limit_rate 16k; }
+            location /upload/ {
+                alias \(directory.path)/uploads/;
+                dav_methods PUT DELETE; create_full_put_path on; client_max_body_size 0;
+            }
+            location /small/ { alias \(directory.path)/uploads/; dav_methods PUT; client_max_body_size 1k; }
+            location /private/ { alias \(site); auth_basic "nest"; auth_basic_user_file \(directory.path)/passwords; }
+            location = /echo {
+                default_type text/plain;
+                return 200 "$request_method\\n$request_uri\\n$http_host\\n$http_x_echo\\n$http_user_agent\\n";
+            }
+            location = /connection { default_type text/plain; return 200 "$connection_requests"; }
+            location = /tls { default_type text/plain; return 200 "$ssl_protocol $ssl_session_reused $ssl_server_name"; }
+            location = /client { default_type text/plain; return 200 "$ssl_client_s_dn"; }
+            location = /moved { return 302 /hello.txt; }
+            location = /none { return 204; }
+            location = /gone { return 410; }
+            location = /busy { add_header Retry-After 1 always; return 503; }
+            location = /drop { return 444; }
+
+            """
+    }
+}

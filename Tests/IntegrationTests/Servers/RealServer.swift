@@ -1,0 +1,68 @@
+/// A server of other people's making, started for one test on ports of its own and ended with it.
+protocol RealServer: Sendable {
+    /// The directory of its own, with its files, configuration and logs.
+    var directory: TemporaryDirectory { get }
+    /// The running program.
+    var child: ChildProcess { get }
+    /// What it logged so far, for a test that fails.
+    var log: String { get }
+}
+
+extension RealServer {
+    /// Only what the program writes to its outputs.
+    var log: String { child.output }
+
+    /// Ends the server and deletes its directory. Returns when both have happened.
+    func stop() async {
+        await child.stop()
+        directory.remove()
+    }
+
+    /// Runs `body` with the server and ends the server, however `body` ends.
+    ///
+    /// - Throws: what `body` throws, with the server's log beside it.
+    func whileRunning<Value>(_ body: (Self) async throws -> Value) async throws -> Value {
+        do {
+            let value = try await body(self)
+            await stop()
+            return value
+        } catch {
+            let log = String(log.suffix(4_000))
+            await stop()
+            throw ServerFailure(program: "\(Self.self)", reason: "\(error)", log: log)
+        }
+    }
+
+    /// Starts a program that is to listen on `portCount` ports.
+    ///
+    /// A port can be lost to another process between the choice and its use: the start is tried three times.
+    ///
+    /// - Parameter launch: what to start, from the ports chosen for it.
+    /// - Returns: the child and its ports, all of them listening.
+    static func startListening(
+        program: String, portCount: Int, in directory: TemporaryDirectory, input: Int32? = nil,
+        launch: (_ ports: [UInt16]) throws -> [String]
+    ) async throws -> (child: ChildProcess, ports: [UInt16]) {
+        var attempt = 1
+        while true {
+            let ports = FreePorts.draw(portCount)
+            let arguments = try launch(ports)
+            let child = try await ChildProcess.start(
+                program, arguments, in: directory.path, input: input,
+                outputPath: directory.appending("output.log"))
+            do {
+                try await child.wait(for: "listening") {
+                    try Set(ports).isSubset(of: ListeningSockets.ports())
+                }
+                return (child, ports)
+            } catch {
+                await child.stop()
+                attempt += 1
+                if attempt > 3 || error is CancellationError {
+                    directory.remove()
+                    throw error
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+
+/// A directory of one server's own, gone when its owner calls `remove()`.
+struct TemporaryDirectory {
+    /// An absolute path, short enough for a unix socket below it.
+    let path: String
+
+    init() throws {
+        path = "/tmp/martlet-\(UUID().uuidString.prefix(13))"
+        // A server started by root serves as an unprivileged user, who has to be able to read the site.
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+    }
+
+    /// The path of something in the directory.
+    func appending(_ name: String) -> String {
+        "\(path)/\(name)"
+    }
+
+    /// Makes a directory in the directory and returns its path.
+    func makeDirectory(_ name: String) throws -> String {
+        let made = appending(name)
+        try FileManager.default.createDirectory(atPath: made, withIntermediateDirectories: true)
+        return made
+    }
+
+    /// Writes a file of the directory and returns its path.
+    @discardableResult
+    func write(_ text: String, to name: String) throws -> String {
+        let file = appending(name)
+        try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+        return file
+    }
+
+    /// Deletes the directory and all below it. Nothing happens when it is gone already.
+    func remove() {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}

@@ -1,0 +1,29 @@
+import FoundationEssentials
+import MartletClient
+import Testing
+
+@Suite("Stored addresses")
+struct HTTPURLCodableTests {
+    @Test("An address is stored as a string with its password and reads back equal")
+    func roundTrip() throws {
+        let urls = [
+            try HTTPURL("https://ann:hunter2@bücher.example:8443/a%2fb?q#f"),
+            try HTTPURL("http://h/a/../b", pathAsIs: true),
+        ]
+        let data = try JSONEncoder().encode(urls)
+        #expect(try JSONDecoder().decode([HTTPURL].self, from: data) == urls)
+        #expect(try JSONDecoder().decode([String].self, from: data) == urls.map(\.absoluteString))
+    }
+
+    @Test("A stored string that is no address is corrupt data, and the error says why")
+    func corrupt() throws {
+        let error = #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode([HTTPURL].self, from: Data("[\"http://h:0/\"]".utf8))
+        }
+        guard case .dataCorrupted(let context) = error else {
+            Issue.record("not reported as corrupt data")
+            return
+        }
+        #expect(context.debugDescription == "port 0 is out of range 1–65535 at character 9")
+    }
+}

@@ -1,0 +1,57 @@
+import MartletClient
+import Testing
+
+@Suite("Content-Encoding")
+struct ContentCodingPlanTests {
+    @Test(
+        "Codings are undone from the last to the first",
+        arguments: [
+            ([], []), ([""], []), (["gzip"], [.gzip]), ([" GZip "], [.gzip]), (["x-gzip"], [.gzip]),
+            (["identity"], []), (["gzip, identity"], [.gzip]), (["gzip,deflate"], [.deflate, .gzip]),
+            (["gzip", "deflate"], [.deflate, .gzip]), ([" , ,gzip,,"], [.gzip]),
+            (["\tdeflate\t"], [.deflate]),
+        ] as [([String], [ContentCoding])])
+    func order(values: [String], codings: [ContentCoding]) throws {
+        let plan = try ContentCodingPlan(fieldValues: values, unknown: .refused)
+        #expect(plan.codings == codings)
+        #expect(!plan.isPassedThrough)
+    }
+
+    @Test(
+        "A body with an unknown coding is passed through with all its codings",
+        arguments: ["br", "gzip, br", "br, gzip"])
+    func passedThrough(value: String) throws {
+        let plan = try ContentCodingPlan(fieldValues: [value])
+        #expect(plan.codings.isEmpty)
+        #expect(plan.isPassedThrough)
+    }
+
+    @Test("A body with an unknown coding is refused where that is asked for")
+    func refused() {
+        #expect(throws: ContentDecodingError.unknownCoding("zstd")) {
+            try ContentCodingPlan(fieldValues: ["gzip, zstd, br"], unknown: .refused)
+        }
+    }
+
+    @Test("Five codings are allowed, six are not, in one field or in many")
+    func tooMany() throws {
+        let five = [String](repeating: "gzip", count: 5)
+        #expect(try ContentCodingPlan(fieldValues: five).codings.count == 5)
+        #expect(try ContentCodingPlan(fieldValues: [five.joined(separator: ",")]).codings.count == 5)
+        let expected = ContentDecodingError.tooManyCodings(limit: 5)
+        for values in [
+            five + ["identity"], [five.joined(separator: ",") + ",br"], [String](repeating: "br", count: 6),
+        ] {
+            #expect(throws: expected) { try ContentCodingPlan(fieldValues: values) }
+        }
+    }
+
+    @Test("A megabyte of commas is read at once")
+    func commas() throws {
+        let clock = ContinuousClock()
+        let start = clock.now
+        let plan = try ContentCodingPlan(fieldValues: [String(repeating: ",", count: 1 << 20)])
+        #expect(plan.codings.isEmpty)
+        #expect(clock.now - start < .seconds(2))
+    }
+}

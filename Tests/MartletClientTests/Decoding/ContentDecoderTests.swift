@@ -1,0 +1,223 @@
+import MartletClient
+import Testing
+
+@Suite("Decoding of content codings")
+struct ContentDecoderTests {
+    /// What a streamed body decoded to, and the error it ended with.
+    private struct Outcome: Equatable {
+        var bytes: [UInt8] = []
+        var error: ContentDecodingError?
+    }
+
+    /// Feeds the pieces one after the other, the end with the last or in a call of its own, and pulls at most
+    /// `room` bytes a call. A decoder that makes no progress at the end is reported as a nil outcome.
+    private func streamed(
+        _ pieces: [[UInt8]], codings: [ContentCoding], room: Int = 1 << 16, separateEnd: Bool = false,
+        limits: DecompressionLimits = .init()
+    ) -> Outcome? {
+        let decoder = ContentDecoder(codings: codings, limits: limits)
+        var outcome = Outcome()
+        let all = separateEnd ? pieces + [[]] : pieces
+        do throws(ContentDecodingError) {
+            for (index, piece) in all.enumerated() {
+                let isLast = index == all.count - 1
+                var rest = piece[...]
+                while true {
+                    let part = try decoder.decode(rest, endOfInput: isLast, upTo: room)
+                    guard part.bytes.count <= room else { return nil }
+                    outcome.bytes += part.bytes
+                    rest = rest.dropFirst(part.consumed)
+                    if part.isFinished { return isLast && rest.isEmpty ? outcome : nil }
+                    if part.consumed == 0, part.bytes.isEmpty {
+                        guard !isLast, rest.isEmpty else { return nil }
+                        break
+                    }
+                }
+            }
+            return nil
+        } catch {
+            outcome.error = error
+            return outcome
+        }
+    }
+
+    private static let bodies: [(name: ContentCoding, wire: [UInt8])] = [
+        (.gzip, Deflated.bytes(Deflated.sample(300), as: .gzip)),
+        (.deflate, Deflated.bytes(Deflated.sample(300), as: .zlib)),
+        (.deflate, Deflated.bytes(Deflated.sample(300), as: .raw)),
+        (.deflate, Deflated.bytes(Deflated.sample(300), as: .raw, level: 0)),
+        (.deflate, Deflated.bytes(Deflated.sample(300), as: .zlib, level: 0)),
+    ]
+
+    @Test("Every coding decodes whole, byte by byte and at every split point", arguments: 0..<5)
+    func splits(index: Int) {
+        let (coding, wire) = ContentDecoderTests.bodies[index]
+        let expected = Outcome(bytes: Deflated.sample(300), error: nil)
+        #expect(streamed([wire], codings: [coding]) == expected)
+        #expect(streamed(wire.map { [$0] }, codings: [coding]) == expected)
+        #expect(streamed(wire.map { [$0] }, codings: [coding], room: 1, separateEnd: true) == expected)
+        for split in 0...wire.count {
+            let pieces = [Array(wire[..<split]), Array(wire[split...])]
+            #expect(streamed(pieces, codings: [coding]) == expected)
+            #expect(streamed(pieces, codings: [coding], room: 7, separateEnd: true) == expected)
+        }
+    }
+
+    @Test("A body cut at any byte is truncated, and what came before the cut is handed out", arguments: 0..<5)
+    func truncation(index: Int) {
+        let (coding, wire) = ContentDecoderTests.bodies[index]
+        let sample = Deflated.sample(300)
+        for cut in 1..<wire.count {
+            let outcome = streamed([Array(wire[..<cut])], codings: [coding])
+            #expect(outcome?.error == .truncated(coding))
+            #expect(outcome.map { sample.starts(with: $0.bytes) } == true)
+        }
+        // All but the trailer's last byte: the whole body is there, and still it is an error.
+        let last = streamed([Array(wire.dropLast())], codings: [.gzip])
+        if coding == .gzip { #expect(last?.bytes == sample) }
+    }
+
+    @Test("A body of no bytes decodes to none", arguments: ContentCoding.allCases)
+    func emptyBody(coding: ContentCoding) {
+        #expect(streamed([[]], codings: [coding]) == Outcome())
+        #expect(streamed([[], []], codings: [coding, coding]) == Outcome())
+    }
+
+    @Test("Compressed nothing decodes to nothing", arguments: Deflated.Format.allCases)
+    func compressedNothing(format: Deflated.Format) {
+        let coding: ContentCoding = format == .gzip ? .gzip : .deflate
+        #expect(streamed([Deflated.bytes([], as: format)], codings: [coding]) == Outcome())
+    }
+
+    @Test("Several gzip members are joined, at every split point")
+    func members() {
+        let wire =
+            Deflated.bytes(Array("one ".utf8), as: .gzip) + Deflated.bytes([], as: .gzip)
+            + Deflated.bytes(Array("two".utf8), as: .gzip)
+        for split in 0...wire.count {
+            let pieces = [Array(wire[..<split]), Array(wire[split...])]
+            #expect(streamed(pieces, codings: [.gzip]) == Outcome(bytes: Array("one two".utf8), error: nil))
+        }
+        let cut = streamed([Array(wire.dropLast(3))], codings: [.gzip])
+        #expect(cut == Outcome(bytes: Array("one two".utf8), error: .truncated(.gzip)))
+    }
+
+    @Test("Zero bytes may pad the end of a gzip body")
+    func padding() {
+        let wire = Deflated.bytes([1, 2, 3], as: .gzip)
+        #expect(streamed([wire + [0]], codings: [.gzip]) == Outcome(bytes: [1, 2, 3], error: nil))
+        let padded = wire + [UInt8](repeating: 0, count: 5000)
+        #expect(streamed(padded.map { [$0] }, codings: [.gzip]) == Outcome(bytes: [1, 2, 3], error: nil))
+    }
+
+    @Test(
+        "Anything else behind the end is an error",
+        arguments: [[0x41], [0, 0, 1], [0x1F, 0x41], [0x1F, 0x8B], [0, 0x1F, 0x8B], [0x0D, 0x0A]] as [[UInt8]]
+    )
+    func trailingBytes(tail: [UInt8]) {
+        let outcome = streamed([Deflated.bytes([1, 2, 3], as: .gzip) + tail], codings: [.gzip])
+        #expect(outcome?.bytes == [1, 2, 3])
+        #expect(outcome?.error == (tail == [0x1F, 0x8B] ? .truncated(.gzip) : .trailingData(.gzip)))
+    }
+
+    @Test("Nothing may follow a deflate body", arguments: [Deflated.Format.zlib, .raw])
+    func trailingBytesAfterDeflate(format: Deflated.Format) {
+        let outcome = streamed([Deflated.bytes([1, 2, 3], as: format) + [0]], codings: [.deflate])
+        #expect(outcome == Outcome(bytes: [1, 2, 3], error: .trailingData(.deflate)))
+    }
+
+    @Test("A wrong checksum and a wrong length are told apart")
+    func checksums() {
+        let wire = Deflated.bytes(Array("hello".utf8), as: .gzip)
+        var wrongChecksum = wire
+        wrongChecksum[wire.count - 8] ^= 1
+        #expect(
+            streamed([wrongChecksum], codings: [.gzip])
+                == Outcome(bytes: Array("hello".utf8), error: .checksumMismatch(.gzip)))
+        var wrongLength = wire
+        wrongLength[wire.count - 1] ^= 1
+        #expect(streamed([wrongLength], codings: [.gzip])?.error == .lengthMismatch(.gzip))
+        var zlib = Deflated.bytes(Array("hello".utf8), as: .zlib)
+        zlib[zlib.count - 1] ^= 1
+        #expect(streamed([zlib], codings: [.deflate])?.error == .checksumMismatch(.deflate))
+    }
+
+    @Test("No flipped bit of a gzip body goes unnoticed or traps")
+    func flippedBits() {
+        let sample = Array("hello hello hello hello".utf8)
+        let wire = Deflated.bytes(sample, as: .gzip)
+        // Time stamp, extra flags and system of the header mean nothing to the body.
+        for position in wire.indices where !(4..<10).contains(position) {
+            for bit in 0..<8 {
+                var damaged = wire
+                damaged[position] ^= 1 << UInt8(bit)
+                let outcome = streamed([damaged], codings: [.gzip])
+                // FTEXT is a hint.
+                if position == 3, bit == 0 { continue }
+                #expect(outcome?.error != nil)
+            }
+        }
+    }
+
+    @Test(
+        "What does not begin like gzip is refused as such", arguments: ["<html>", "PK\u{3}\u{4}", "\u{1F}x"])
+    func notGzip(body: String) {
+        #expect(streamed([Array(body.utf8)], codings: [.gzip])?.error == .invalidHeader(.gzip))
+    }
+
+    @Test("A zlib body that needs a preset dictionary is refused")
+    func presetDictionary() {
+        let outcome = streamed([[0x78, 0x20, 1, 2, 3, 4, 5]], codings: [.deflate])
+        #expect(outcome?.error == .corrupt(.deflate, reason: "a preset dictionary is needed"))
+    }
+
+    @Test("An error is thrown again by every later call")
+    func stickyErrors() {
+        let decoder = ContentDecoder(codings: [.gzip])
+        for _ in 0..<3 {
+            #expect(throws: ContentDecodingError.invalidHeader(.gzip)) {
+                try decoder.decode([0x41, 0x42][...], endOfInput: false, upTo: 10)
+            }
+        }
+    }
+
+    @Test("Nested codings are undone from the last to the first, byte by byte too")
+    func nested() throws {
+        let sample = Deflated.sample(50_000)
+        let inner = Deflated.bytes(sample, as: .gzip)
+        let middle = Deflated.bytes(inner, as: .raw)
+        let wire = Deflated.bytes(middle, as: .gzip)
+        let plan = try ContentCodingPlan(fieldValues: ["gzip, deflate", "x-gzip"])
+        #expect(plan.codings == [.gzip, .deflate, .gzip])
+        let expected = Outcome(bytes: sample, error: nil)
+        #expect(streamed([wire], codings: plan.codings) == expected)
+        #expect(streamed([wire], codings: plan.codings, room: 100) == expected)
+        #expect(streamed(wire.map { [$0] }, codings: plan.codings, separateEnd: true) == expected)
+    }
+
+    @Test("A cut in any layer of nested codings is an error after the bytes before it")
+    func nestedTruncation() {
+        let sample = Deflated.sample(400)
+        let inner = Deflated.bytes(sample, as: .gzip)
+        let wire = Deflated.bytes(inner, as: .zlib)
+        for cut in 1..<wire.count {
+            let outcome = streamed([Array(wire[..<cut])], codings: [.deflate, .gzip])
+            #expect(outcome?.error == .truncated(.deflate))
+        }
+        for cut in 1..<inner.count {
+            let outcome = streamed(
+                [Deflated.bytes(Array(inner[..<cut]), as: .zlib)], codings: [.deflate, .gzip])
+            #expect(outcome?.error == .truncated(.gzip))
+            #expect(outcome.map { sample.starts(with: $0.bytes) } == true)
+        }
+    }
+
+    @Test("Without codings the bytes are copied")
+    func identity() {
+        let sample = Deflated.sample(1000)
+        #expect(streamed([sample], codings: [], room: 64) == Outcome(bytes: sample, error: nil))
+        #expect(streamed([[]], codings: []) == Outcome())
+        let limits = DecompressionLimits(maximumByteCount: 1)
+        #expect(streamed([sample], codings: [], limits: limits) == Outcome(bytes: sample, error: nil))
+    }
+}

@@ -1,0 +1,66 @@
+import Martlet
+
+func printPage() async throws {
+    let session = HTTPSession()
+    let exchange = try await session.get("https://example.org/")
+    print(exchange.response.status)
+    print(exchange.response.headerFields[.contentType] ?? "no content type")
+    print(String(decoding: exchange.body, as: UTF8.self))
+}
+
+/// What the samples of the README speak of.
+struct User: Codable, Equatable {
+    var name: String
+}
+
+/// The README's samples, compiled; a test compares the two texts.
+enum ReadmeSamples {
+    static func json(_ session: HTTPSession, draft: User) async throws -> [User] {
+        let user: User = try await session.get("https://api.example.com/users/1").decode()
+        let made: User = try await session.post("https://api.example.com/users", body: .json(draft)).decode()
+        return [user, made]
+    }
+
+    static func stream(_ session: HTTPSession, _ request: HTTPRequest) async throws {
+        try await session.stream(request) { response, body in
+            for try await chunk in body {
+                print(response.status, chunk.count)
+            }
+        }
+    }
+
+    static func files(_ session: HTTPSession, _ request: HTTPRequest) async throws {
+        try await session.upload(.file("/data/movie.mp4"), to: request) { progress in
+            print(progress.fractionCompleted ?? 0)
+        }
+        try await session.download("https://example.org/model.gguf", to: "/models/model.gguf") { progress in
+            print(progress.completedByteCount)
+        }
+    }
+
+    static func task(_ session: HTTPSession, _ request: HTTPRequest) async throws -> HTTPExchange {
+        let task = await session.task(for: request, body: .file("/data/movie.mp4"))
+        await task.pause()
+        await task.resume()
+        let exchange = try await task.value
+        return exchange
+    }
+
+    static func settings() -> [HTTPSession] {
+        var configuration = SessionConfiguration.default
+        configuration.timeouts.connect = .seconds(5)
+        configuration.timeouts.total = .seconds(60)
+        configuration.tls.trust = .system.adding(.file("/etc/corp/ca.pem"))
+        let session = HTTPSession(configuration: configuration)
+        let impatient = session.with { $0.timeouts.total = .seconds(2) }
+        return [session, impatient]
+    }
+
+    static func errors(_ session: HTTPSession) async throws {
+        do {
+            _ = try await session.get("https://example.org/")
+        } catch let error as HTTPError where error.isTimeout {
+            print("too slow:", error.phase, "sent:", error.wasSent)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import Testing
+
+@testable import MartletConnections
+
+@Suite("Pool: questions between events")
+struct PoolQueriesTests {
+    @Test("A dial and its request know each other until the dial ends")
+    func dialAndWaiter() throws {
+        let scene = PoolScene()
+        let admission = scene.request()
+        let waiter = try #require(admission.waiter)
+        let dial = try #require(admission.effects.dials.first).connection
+        #expect(scene.pool.isDialling(dial))
+        #expect(scene.pool.isDialling(for: waiter))
+        #expect(scene.pool.waiter(of: dial) == waiter)
+        _ = scene.succeed(dial)
+        #expect(!scene.pool.isDialling(dial))
+        #expect(!scene.pool.isDialling(for: waiter))
+        #expect(scene.pool.waiter(of: dial) == nil)
+        #expect(scene.faults.isEmpty)
+    }
+
+    @Test("A request that only waits for others has no dial")
+    func withoutDial() throws {
+        let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
+        _ = try #require(scene.open())
+        let waiter = try #require(scene.wait())
+        #expect(!scene.pool.isDialling(for: waiter))
+        #expect(scene.faults.isEmpty)
+    }
+
+    @Test("A dial that was given up is still being ended, for nobody")
+    func abandoned() throws {
+        let scene = PoolScene()
+        let admission = scene.request()
+        let dial = try #require(admission.effects.dials.first).connection
+        _ = scene.cancel(try #require(admission.waiter))
+        #expect(scene.pool.isDialling(dial))
+        #expect(scene.pool.waiter(of: dial) == nil)
+        #expect(scene.faults.isEmpty)
+    }
+
+    @Test("Closing the idle connections of one key leaves those in use and those of others")
+    func closeIdle() throws {
+        let scene = PoolScene()
+        let all = try ["a", "a", "a", "b"].map { try #require(scene.open($0)) }
+        _ = scene.release(all[0])
+        _ = scene.release(all[1])
+        _ = scene.release(all[3])
+        #expect(scene.closeIdle("a") == StringPool.Effects(closes: [all[1], all[0]]))
+        #expect(scene.pool.counts == PoolCounts(leased: 1, idle: 1))
+        #expect(scene.closeIdle("b").closes == [all[3]])
+        #expect(scene.pool.snapshot.hosts["b"] == nil)
+        #expect(scene.closeIdle("unknown").isEmpty)
+        #expect(scene.faults.isEmpty)
+    }
+}

@@ -1,0 +1,76 @@
+import Testing
+
+@testable import MartletConnections
+
+@Suite("Pool: random events")
+struct PoolRandomTests {
+    #if DEBUG
+        private static let eventCount = 10_000
+    #else
+        private static let eventCount = 50_000
+    #endif
+
+    @Test("Whatever happens in whatever order, the books agree and nothing is left", arguments: 0..<4)
+    func anything(run: Int) {
+        let seed = UInt64.random(in: .min ... .max)
+        var model = PoolModel(seed: seed)
+        for _ in 0..<Self.eventCount {
+            model.step()
+            guard model.faults.isEmpty else { break }
+        }
+        if model.faults.isEmpty { model.finish() }
+        #expect(model.faults.isEmpty, "seed \(seed), run \(run)")
+    }
+
+    @Test("Shutdown in the middle of everything drains the pool", arguments: 0..<20)
+    func shutdown(run: Int) {
+        let seed = UInt64.random(in: .min ... .max)
+        var model = PoolModel(seed: seed)
+        for _ in 0..<(20 + 10 * run) { model.step() }
+        if model.faults.isEmpty { model.shutdown() }
+        #expect(model.faults.isEmpty, "seed \(seed), run \(run)")
+    }
+
+    @Test(
+        "10,000 requests at once with cancellations are each served or withdrawn, and counters return to zero"
+    )
+    func tenThousand() {
+        let seed = UInt64.random(in: .min ... .max)
+        var random = PoolGenerator(state: seed)
+        var pool = PoolMachine<Int>()
+        var waiting: Set<PoolWaiterID> = []
+        var ready: [PoolConnectionID] = []
+        var dials: [PoolConnectionID] = []
+        for number in 0..<10_000 {
+            let admission = pool.request(number % 50, now: UInt64(number))
+            if let waiter = admission.waiter { waiting.insert(waiter) }
+            if let lease = admission.lease { ready.append(lease) }
+            dials += admission.effects.dials.map(\.connection)
+            let isCancelled = UInt8.random(in: 0..<4, using: &random) == 0
+            if isCancelled, let waiter = admission.waiter, pool.cancelWaiter(waiter).outcome == .withdrawn {
+                waiting.remove(waiter)
+            }
+        }
+        #expect(pool.counts.dialling == 256)
+        #expect(pool.counts.waiting == waiting.count)
+        while !dials.isEmpty || !ready.isEmpty {
+            var effects: PoolMachine<Int>.Effects
+            if let dial = dials.popLast() {
+                effects = pool.dialSucceeded(dial, now: 10_000)
+            } else {
+                effects = pool.released(ready.removeLast(), isReusable: true, now: 10_000)
+            }
+            if let grant = effects.grant {
+                if waiting.remove(grant.waiter) == nil { Issue.record("granted to nobody, seed \(seed)") }
+                ready.append(grant.connection)
+            }
+            dials += effects.dials.map(\.connection)
+        }
+        #expect(waiting.isEmpty, "seed \(seed)")
+        let idleCount = pool.counts.idle
+        #expect(pool.counts == PoolCounts(idle: idleCount))
+        #expect(pool.checkInvariants().isEmpty)
+        #expect(pool.expire(now: 61 * poolSecond).closes.count == idleCount)
+        #expect(pool.counts == PoolCounts())
+    }
+}

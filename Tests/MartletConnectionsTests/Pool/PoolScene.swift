@@ -1,0 +1,82 @@
+@testable import MartletConnections
+
+typealias StringPool = PoolMachine<String>
+
+/// One second on the pool's clock.
+let poolSecond: UInt64 = 1_000_000_000
+
+/// A pool for scenarios: every event is checked against the invariants, and impossible answers become `nil`.
+final class PoolScene {
+    var pool: StringPool
+    var now: UInt64 = 1000 * poolSecond
+    /// What was wrong after any event.
+    var faults: [String] = []
+    private var isDraining = false
+
+    init(_ limits: PoolLimits = PoolLimits()) {
+        pool = StringPool(limits: limits)
+    }
+
+    private func checked<Answer>(_ answer: Answer) -> Answer {
+        faults += pool.checkInvariants(isDraining: isDraining)
+        return answer
+    }
+
+    func request(_ key: String = "a", _ priority: RequestPriority = .normal) -> StringPool.Admission {
+        checked(pool.request(key, priority: priority, now: now))
+    }
+
+    /// Asks for a connection and returns the name under which the request waits.
+    func wait(_ key: String = "a", _ priority: RequestPriority = .normal) -> PoolWaiterID? {
+        request(key, priority).waiter
+    }
+
+    /// Asks for a connection, dials it, and returns it in use.
+    func open(_ key: String = "a") -> PoolConnectionID? {
+        guard let dial = request(key).effects.dials.first else { return nil }
+        return succeed(dial.connection).grant?.connection
+    }
+
+    func refuse(_ connection: PoolConnectionID) -> StringPool.Admission {
+        checked(pool.checkoutRefused(connection, now: now))
+    }
+
+    func cancel(_ waiter: PoolWaiterID) -> StringPool.Cancellation {
+        checked(pool.cancelWaiter(waiter))
+    }
+
+    func succeed(_ connection: PoolConnectionID) -> StringPool.Effects {
+        checked(pool.dialSucceeded(connection, now: now))
+    }
+
+    func fail(_ connection: PoolConnectionID) -> StringPool.Effects {
+        checked(pool.dialFailed(connection))
+    }
+
+    func release(
+        _ connection: PoolConnectionID, isReusable: Bool = true, keepAlive: UInt64? = nil
+    ) -> StringPool.Effects {
+        checked(pool.released(connection, isReusable: isReusable, keepAliveTimeout: keepAlive, now: now))
+    }
+
+    func die(_ connection: PoolConnectionID) -> StringPool.Effects {
+        checked(pool.connectionDied(connection))
+    }
+
+    func closeIdle(_ key: String) -> StringPool.Effects {
+        checked(pool.closeIdle(key))
+    }
+
+    func expire() -> StringPool.Effects {
+        checked(pool.expire(now: now))
+    }
+
+    func setLimits(_ limits: PoolLimits, isDraining: Bool = false) -> StringPool.Effects {
+        self.isDraining = isDraining
+        return checked(pool.setLimits(limits, now: now))
+    }
+
+    func shutdown() -> StringPool.Effects {
+        checked(pool.shutdown())
+    }
+}

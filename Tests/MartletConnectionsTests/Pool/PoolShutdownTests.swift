@@ -1,0 +1,89 @@
+import Testing
+
+@testable import MartletConnections
+
+@Suite("Pool: shutdown and snapshot")
+struct PoolShutdownTests {
+    @Test("Shutdown fails those who wait, closes idle connections, gives up dials and drains those in use")
+    func shutdown() throws {
+        let scene = PoolScene(PoolLimits(connectionsPerHost: 2, totalConnections: 4))
+        let leased = try #require(scene.open("a"))
+        let idle = try #require(scene.open("b"))
+        _ = scene.release(idle)
+        let first = scene.request("c", .low)
+        let second = try #require(scene.wait("c", .high))
+        let dials = [try #require(first.effects.dials.first).connection]
+        let effects = scene.shutdown()
+        #expect(effects.closes == [idle])
+        #expect(effects.failures == [try #require(first.waiter), second])
+        #expect(effects.abandons.count == 2)
+        #expect(effects.abandons.first == dials[0])
+        #expect(!scene.pool.isDrained)
+        for dial in effects.abandons { #expect(scene.fail(dial).isEmpty) }
+        #expect(scene.release(leased) == StringPool.Effects(closes: [leased]))
+        #expect(scene.pool.isDrained)
+        #expect(scene.pool.snapshot.hosts.isEmpty)
+        #expect(scene.faults.isEmpty)
+    }
+
+    @Test("After shutdown requests are refused")
+    func refusesRequests() {
+        let scene = PoolScene()
+        _ = scene.shutdown()
+        #expect(scene.request() == StringPool.Admission())
+        #expect(scene.request().isRefused)
+        #expect(scene.pool.isDrained)
+        #expect(scene.shutdown().isEmpty)
+        #expect(scene.faults.isEmpty)
+    }
+
+    @Test("A dial that succeeds after shutdown is closed")
+    func lateDial() throws {
+        let scene = PoolScene()
+        let dial = try #require(scene.request().effects.dials.first).connection
+        _ = scene.shutdown()
+        #expect(scene.succeed(dial) == StringPool.Effects(closes: [dial]))
+        #expect(scene.pool.isDrained)
+        #expect(scene.faults.isEmpty)
+    }
+
+    @Test("A check-out refused after shutdown closes the connection and refuses the request")
+    func lateRefusal() throws {
+        let scene = PoolScene()
+        let connection = try #require(scene.open())
+        _ = scene.shutdown()
+        let admission = scene.refuse(connection)
+        #expect(admission.isRefused)
+        #expect(admission.effects.closes == [connection])
+        #expect(scene.pool.isDrained)
+        #expect(scene.faults.isEmpty)
+    }
+
+    @Test("A cancellation after shutdown finds nothing")
+    func lateCancel() throws {
+        let scene = PoolScene()
+        let waiter = try #require(scene.wait())
+        #expect(scene.shutdown().failures == [waiter])
+        #expect(scene.cancel(waiter).outcome == .unknown)
+        #expect(scene.faults.isEmpty)
+    }
+
+    @Test("The snapshot reads as text, hosts in the order of their names")
+    func description() throws {
+        let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
+        let b = try #require(scene.open("b.example"))
+        _ = try #require(scene.wait("b.example"))
+        let a = try #require(scene.open("a.example"))
+        _ = scene.release(a)
+        _ = try #require(scene.wait("c.example"))
+        _ = b
+        let text = """
+            pool: 1 leased, 1 idle, 1 dialling, 2 waiting
+            a.example: 0 leased, 1 idle, 0 dialling, 0 waiting
+            b.example: 1 leased, 0 idle, 0 dialling, 1 waiting
+            c.example: 0 leased, 0 idle, 1 dialling, 1 waiting
+            """
+        #expect(scene.pool.description == text)
+        #expect(scene.faults.isEmpty)
+    }
+}

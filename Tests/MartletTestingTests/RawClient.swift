@@ -1,0 +1,142 @@
+import MartletTesting
+import MartletWire
+import Testing
+
+@testable import MartletTransport
+
+/// The smallest client there is: it sends the bytes a test writes and shows the bytes that come back.
+final class RawClient: Sendable {
+    let stream: any ByteStream
+
+    init(_ stream: any ByteStream) {
+        self.stream = stream
+    }
+
+    /// Connects to an origin's address, over TLS with a context where one is given.
+    convenience init(_ origin: TestOrigin, tls: TLSContext? = nil, name: String = "localhost") async throws {
+        let loop = try EventLoop.shared.get()
+        let address = origin.socketAddress
+        let attempt = try ConnectAttempt(to: address, options: SocketOptions(), loop: loop)
+        let deadline = MonotonicTime.now().advanced(by: .seconds(10))
+        try await attempt.finish(until: deadline)
+        if let tls {
+            self.init(
+                try await TLSStream.connect(
+                    socket: attempt.socket, context: tls, serverName: name, port: address.port ?? 0,
+                    deadline: deadline))
+        } else {
+            self.init(PlainStream(socket: attempt.socket, remoteAddress: address))
+        }
+    }
+
+    convenience init(_ mock: MockTransport) async throws {
+        self.init(try await mock.connect(to: Destination(isSecure: false, host: "mock.example", port: 80)))
+    }
+
+    func send(_ text: String) async throws {
+        try await send(Array(text.utf8))
+    }
+
+    func send(_ bytes: [UInt8]) async throws {
+        var offset = 0
+        while offset < bytes.count {
+            let count = try stream.write(bytes, from: offset)
+            if count == 0 {
+                try await stream.waitUntilWritable(until: MonotonicTime.now().advanced(by: .seconds(10)))
+            }
+            offset += count
+        }
+    }
+
+    /// The next bytes, or `nil` at the end.
+    func receive(_ limit: Int = 65_536) async throws -> [UInt8]? {
+        while true {
+            var buffer = [UInt8](repeating: 0, count: limit)
+            let outcome = try unsafe buffer.withUnsafeMutableBytes { raw throws(TransportError) in
+                try unsafe stream.read(into: raw)
+            }
+            switch outcome {
+            case .bytes(let count): return Array(buffer.prefix(count))
+            case .endOfStream: return nil
+            case .wouldBlock:
+                try await stream.waitUntilReadable(until: MonotonicTime.now().advanced(by: .seconds(10)))
+            }
+        }
+    }
+
+    /// How the stream ends: everything up to the end, and whether the end was clean; a reset throws.
+    func receiveAll() async throws -> [UInt8] {
+        var all: [UInt8] = []
+        while let bytes = try await receive() { all += bytes }
+        return all
+    }
+
+    /// Everything up to and including a text.
+    func receive(through end: String) async throws -> String {
+        let wanted = Array(end.utf8)
+        var all: [UInt8] = []
+        while all.suffix(wanted.count) != wanted[...] {
+            guard let next = try await receive(1) else {
+                throw RawFailure.ended(String(decoding: all, as: UTF8.self))
+            }
+            all += next
+        }
+        return String(decoding: all, as: UTF8.self)
+    }
+
+    /// Exactly so many bytes.
+    func receive(exactly count: Int) async throws -> [UInt8] {
+        var all: [UInt8] = []
+        while all.count < count {
+            guard let next = try await receive(min(65_536, count - all.count)) else {
+                throw RawFailure.ended(String(decoding: all.prefix(200), as: UTF8.self))
+            }
+            all += next
+        }
+        return all
+    }
+
+    /// A response with a Content-Length, or one without a body.
+    func response(isHead: Bool = false) async throws -> RawResponse {
+        let head = try await receive(through: "\r\n\r\n")
+        let response = RawResponse(head: head)
+        guard !isHead, let length = response.field("Content-Length").flatMap({ Int($0) }) else {
+            return response
+        }
+        return RawResponse(head: head, body: try await receive(exactly: length))
+    }
+
+    /// Sends a request without a body and reads its answer.
+    func get(_ target: String, method: String = "GET", fields: String = "") async throws -> RawResponse {
+        try await send("\(method) \(target) HTTP/1.1\r\nHost: test\r\n\(fields)\r\n")
+        return try await response(isHead: method == "HEAD")
+    }
+
+    func close() {
+        stream.close()
+    }
+}
+
+enum RawFailure: Error {
+    case ended(String)
+}
+
+/// A response as a raw client saw it.
+struct RawResponse {
+    let head: String
+    var body: [UInt8] = []
+
+    var status: Int { Int(head.split(separator: " ").dropFirst().first ?? "") ?? 0 }
+
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    func field(_ name: String) -> String? {
+        for line in head.split(separator: "\r\n").dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            if parts.count == 2, parts[0].lowercased() == name.lowercased() {
+                return parts[1].drop { $0 == " " }.description
+            }
+        }
+        return nil
+    }
+}

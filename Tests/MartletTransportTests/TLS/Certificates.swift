@@ -1,0 +1,26 @@
+import MartletTransport
+
+/// One authority for all tests, and contexts made with it.
+enum Certificates {
+    static let authority = Result { () throws(TLSError) in try CertificateAuthority() }
+    private static let loopback = Result { () throws(TLSError) in
+        try authority.get().issue(CertificateTemplate.loopback)
+    }
+
+    /// A server's context with a certificate of the authority's.
+    static func server(
+        _ template: CertificateTemplate? = nil, change: (inout TLSServerSettings) -> Void = { _ in }
+    ) throws -> TLSContext {
+        let issued = try template.map { template throws(TLSError) in try authority.get().issue(template) }
+        var settings = TLSServerSettings(identity: try (issued ?? loopback.get()).identity)
+        change(&settings)
+        return try TLSContext.server(settings)
+    }
+
+    /// A client's context that trusts the authority.
+    static func client(_ change: (inout TLSSettings) -> Void = { _ in }) throws -> TLSContext {
+        var settings = TLSSettings(trust: try authority.get().trust)
+        change(&settings)
+        return try TLSContext(client: settings)
+    }
+}

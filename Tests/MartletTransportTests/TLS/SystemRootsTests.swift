@@ -1,0 +1,98 @@
+import Testing
+
+@testable import MartletTransport
+
+@Suite("The machine's trusted roots")
+struct SystemRootsTests {
+    private func load(
+        file: String, folders: [String] = [], byEnvironment: Bool = false, knownFiles: [String] = [],
+        knownFolders: [String] = []
+    ) -> SystemRoots {
+        SystemRoots.load(
+            file: file, folders: folders, isNamedByEnvironment: byEnvironment, knownFiles: knownFiles,
+            knownFolders: knownFolders)
+    }
+
+    @Test("OpenSSL's own file is used where it is")
+    func openSSLsFile() throws {
+        let folder = PEMFolder()
+        defer { folder.remove() }
+        let file = folder.write("cert.pem", try Certificates.authority.get().rootPEM)
+        let roots = load(file: file, knownFiles: ["/never/looked/at"])
+        #expect(roots.store?.count == 1)
+        #expect(!roots.searched.contains("/never/looked/at"))
+    }
+
+    @Test(
+        "Without OpenSSL's places, as in static builds, the distributions' are looked at in order"
+    )
+    func knownFiles() throws {
+        let folder = PEMFolder()
+        defer { folder.remove() }
+        let broken = folder.write("broken.pem", "no certificate in here")
+        let file = folder.write("ca-bundle.crt", try Certificates.authority.get().rootPEM)
+        let roots = load(
+            file: "/usr/local/ssl/cert.pem", folders: ["/usr/local/ssl/certs"],
+            knownFiles: ["/nowhere/a.pem", broken, file])
+        #expect(roots.store?.count == 1)
+        #expect(
+            roots.searched == [
+                "/usr/local/ssl/cert.pem", "/usr/local/ssl/certs", "/nowhere/a.pem", broken, file,
+            ])
+    }
+
+    @Test("Where there is nothing anywhere, every place is told")
+    func nothing() {
+        let roots = load(
+            file: "/nowhere/cert.pem", folders: ["/nowhere/certs"], knownFiles: ["/nowhere/a.pem"],
+            knownFolders: ["/nowhere/b"])
+        #expect(roots.isEmpty)
+        #expect(roots.searched == ["/nowhere/cert.pem", "/nowhere/certs", "/nowhere/a.pem", "/nowhere/b"])
+    }
+
+    @Test("Where the environment names the places, no others are trusted")
+    func environment() throws {
+        let folder = PEMFolder()
+        defer { folder.remove() }
+        let file = folder.write("cert.pem", try Certificates.authority.get().rootPEM)
+        #expect(load(file: "/nowhere/cert.pem", byEnvironment: true, knownFiles: [file]).isEmpty)
+    }
+
+    @Test("A folder counts only with files named after hashes")
+    func hashedPEMFolder() throws {
+        let folder = PEMFolder()
+        defer { folder.remove() }
+        let pem = try Certificates.authority.get().rootPEM
+        _ = folder.write("root.pem", pem)
+        _ = folder.write("0123abcg.0", pem)
+        #expect(!SystemRoots.isHashed(folder.path))
+        _ = folder.write("0123abcd.0", pem)
+        #expect(SystemRoots.isHashed(folder.path))
+    }
+
+    @Test("Roots of the machine and roots of one's own are trusted together")
+    func together() async throws {
+        let folder = PEMFolder()
+        defer { folder.remove() }
+        let stranger = try CertificateAuthority(commonName: "Stranger")
+        let file = folder.write("cert.pem", stranger.rootPEM)
+        let settings = TLSSettings(trust: .system.adding(.text(try Certificates.authority.get().rootPEM)))
+        let client = try TLSContext(client: settings) { load(file: file) }
+        for issued in [try stranger.issue(.loopback), try Certificates.authority.get().issue(.loopback)] {
+            let server = try TLSContext.server(TLSServerSettings(identity: issued.identity))
+            let outcome = await (try TLSPair()).handshake(client: client, server: server)
+            #expect(throws: Never.self) { try outcome.client.get() }
+        }
+    }
+
+    @Test("A file of roots that has changed is read again")
+    func changed() throws {
+        let folder = PEMFolder()
+        defer { folder.remove() }
+        let pem = try Certificates.authority.get().rootPEM
+        let file = folder.write("cert.pem", pem)
+        #expect(load(file: file).store?.count == 1)
+        _ = folder.write("cert.pem", pem + (try CertificateAuthority(commonName: "Another").rootPEM))
+        #expect(load(file: file).store?.count == 2)
+    }
+}

@@ -1,0 +1,181 @@
+import MartletTransport
+import Testing
+
+@Suite("TLS client certificates")
+struct TLSClientCertificateTests {
+    private func demanding(_ version: TLSVersion) throws -> TLSContext {
+        let root = try Certificates.authority.get().rootPEM
+        return try Certificates.server { settings in
+            settings.clientAuthority = .text(root)
+            settings.requiresClientCertificate = true
+            settings.minimumVersion = version
+            settings.maximumVersion = version
+        }
+    }
+
+    /// The error of a client, which under TLS 1.3 comes with the first read only.
+    private func clientError(_ outcome: TLSPair.Outcome) async -> TLSError? {
+        do {
+            let stream = try outcome.client.get()
+            _ = try await stream.receive()
+            return nil
+        } catch TransportError.tls(let error) {
+            return error
+        } catch {
+            return nil
+        }
+    }
+
+    @Test("A certificate that is demanded and given is accepted", arguments: TLSVersion.allCases)
+    func given(version: TLSVersion) async throws {
+        let identity = try Certificates.authority.get().issue(.client("caller")).identity
+        let client = try Certificates.client { $0.identity = identity }
+        let outcome = await (try TLSPair()).handshake(client: client, server: try demanding(version))
+        let server = try outcome.server.get()
+        #expect(server.information.tls?.peerCertificate.isEmpty == false)
+        try await server.send([1])
+        #expect(try await outcome.client.get().receive().1 == [1])
+    }
+
+    @Test(
+        "A certificate that is demanded and missing gives the server's alert", arguments: TLSVersion.allCases)
+    func missing(version: TLSVersion) async throws {
+        let outcome = await (try TLSPair()).handshake(
+            client: try Certificates.client(), server: try demanding(version))
+        guard case .alert(let number, _) = await clientError(outcome)?.kind else {
+            Issue.record("no alert")
+            return
+        }
+        #expect(number == (version == .tls13 ? 116 : 40))
+        #expect(outcome.serverError != nil)
+    }
+
+    @Test("A writer to a server that refused the client's certificate learns of the alert")
+    func writerLearns() async throws {
+        let outcome = await (try TLSPair()).handshake(
+            client: try Certificates.client(), server: try demanding(.tls13))
+        let client = try outcome.client.get()
+        #expect {
+            // The server has closed the socket, so nothing is taken.
+            while true {
+                _ = try unsafe [UInt8](repeating: 0, count: 16_384).withUnsafeBytes {
+                    try unsafe client.write($0)
+                }
+            }
+        } throws: { error in
+            if case TransportError.tls(let error) = error, case .alert(116, _) = error.kind {
+                true
+            } else {
+                false
+            }
+        }
+    }
+
+    @Test("A client certificate of a stranger is refused")
+    func stranger() async throws {
+        let identity = try CertificateAuthority(commonName: "Stranger").issue(.client("caller")).identity
+        let client = try Certificates.client { $0.identity = identity }
+        let outcome = await (try TLSPair()).handshake(client: client, server: try demanding(.tls13))
+        #expect(outcome.serverError?.kind == .unknownAuthority)
+    }
+
+    @Test("A server's certificate is no client's")
+    func wrongUsage() async throws {
+        let identity = try Certificates.authority.get().issue(.loopback).identity
+        let client = try Certificates.client { $0.identity = identity }
+        let outcome = await (try TLSPair()).handshake(client: client, server: try demanding(.tls13))
+        guard case .badCertificate = outcome.serverError?.kind else {
+            Issue.record("not refused")
+            return
+        }
+    }
+
+    @Test("An encrypted key is opened by its pass phrase")
+    func passphrase() throws {
+        let issued = try Certificates.authority.get().issue(.client("caller"))
+        let key = try issued.encryptedPrivateKeyPEM(passphrase: "correct horse")
+        #expect(key.contains("ENCRYPTED"))
+        #expect(throws: Never.self) {
+            try Certificates.client {
+                $0.identity = TLSIdentity(
+                    certificateChain: .text(issued.certificateChainPEM), privateKey: .text(key),
+                    passphrase: "correct horse")
+            }
+        }
+    }
+
+    @Test("Roots, certificate and key are read from files")
+    func files() async throws {
+        let folder = PEMFolder()
+        defer { folder.remove() }
+        let authority = try Certificates.authority.get()
+        let issued = try authority.issue(.client("caller"))
+        let root = folder.write("root.pem", authority.rootPEM)
+        let both = folder.write("client.pem", issued.privateKeyPEM + issued.certificateChainPEM)
+        let client = try TLSContext(
+            client: TLSSettings(
+                trust: .only(.file(root)), identity: TLSIdentity(certificateChain: .file(both))))
+        let outcome = await (try TLSPair()).handshake(client: client, server: try demanding(.tls13))
+        #expect(throws: Never.self) { try outcome.server.get() }
+    }
+
+    private func identityFault(_ identity: TLSIdentity) throws -> (reason: String, source: String)? {
+        do throws(TLSError) {
+            _ = try TLSContext(
+                client: TLSSettings(trust: try Certificates.authority.get().trust, identity: identity))
+            return nil
+        } catch {
+            guard case .identity(let reason, let source) = error.kind else { throw error }
+            return (reason, source)
+        }
+    }
+
+    @Test("A wrong pass phrase, and none, are different faults of the identity")
+    func wrongPassphrase() throws {
+        let issued = try Certificates.authority.get().issue(.client("caller"))
+        let key = try issued.encryptedPrivateKeyPEM(passphrase: "correct horse")
+        var identity = TLSIdentity(
+            certificateChain: .text(issued.certificateChainPEM), privateKey: .text(key), passphrase: "battery"
+        )
+        #expect(try identityFault(identity)?.reason.contains("pass phrase does not open") == true)
+        identity.passphrase = nil
+        #expect(try identityFault(identity)?.reason.contains("no pass phrase was given") == true)
+    }
+
+    @Test("A key that belongs to another certificate is a fault of the identity")
+    func mismatchedKey() throws {
+        let authority = try Certificates.authority.get()
+        let (one, two) = (try authority.issue(.client("one")), try authority.issue(.client("two")))
+        let fault = try identityFault(
+            TLSIdentity(
+                certificateChain: .text(one.certificateChainPEM), privateKey: .text(two.privateKeyPEM)))
+        #expect(fault?.reason.contains("does not belong") == true)
+    }
+
+    @Test("A file that cannot be read is named in the error")
+    func missingFile() throws {
+        let fault = try identityFault(TLSIdentity(certificateChain: .file("/nowhere/client.pem")))
+        #expect(fault?.source == "/nowhere/client.pem")
+        #expect(fault?.reason.contains("No such file") == true)
+    }
+
+    @Test("Text without a certificate, and without a key, is a fault of the identity")
+    func notPEM() throws {
+        #expect(
+            try identityFault(TLSIdentity(certificateChain: .text("hello")))?.reason.contains("certificate")
+                == true)
+        let issued = try Certificates.authority.get().issue(.client("caller"))
+        let fault = try identityFault(TLSIdentity(certificateChain: .text(issued.certificateChainPEM)))
+        #expect(fault?.reason.contains("private key") == true)
+    }
+
+    @Test("Neither a pass phrase nor a key shows in a description")
+    func secrets() throws {
+        let issued = try Certificates.authority.get().issue(.client("caller"))
+        let identity = TLSIdentity(
+            certificateChain: .text(issued.certificateChainPEM), privateKey: .text(issued.privateKeyPEM),
+            passphrase: "correct horse")
+        #expect(!"\(identity)".contains("horse"))
+        #expect(!"\(identity)".contains("PRIVATE"))
+    }
+}

@@ -1,0 +1,108 @@
+import Testing
+
+@testable import MartletTransport
+
+@Suite("TLS session tickets")
+struct TLSResumptionTests {
+    /// Connects, moves a byte each way so that tickets arrive, and closes; whether the session was resumed.
+    private func connect(
+        _ client: TLSContext, _ server: TLSContext, name: String = "localhost", port: Int = 443,
+        isClean: Bool = true
+    ) async throws -> Bool {
+        let outcome = await (try TLSPair()).handshake(client: client, server: server, name: name, port: port)
+        let (near, far) = (try outcome.client.get(), try outcome.server.get())
+        try await far.send([1])
+        #expect(try await near.receive().1 == [1])
+        if isClean { far.close() } else { far.closeWithoutNotifying() }
+        #expect(try await near.receive().0 == .endOfStream(isClean: isClean))
+        near.close()
+        return near.information.tls?.isResumed ?? false
+    }
+
+    @Test("The second connection to a place resumes the session of the first", arguments: TLSVersion.allCases)
+    func resumes(version: TLSVersion) async throws {
+        let client = try Certificates.client { $0.maximumVersion = version }
+        let server = try Certificates.server()
+        #expect(try await connect(client, server) == false)
+        #expect(try await connect(client, server) == true)
+        #expect(try await connect(client, server) == true)
+    }
+
+    @Test("A session whose connection ended without close_notify is resumed", arguments: TLSVersion.allCases)
+    func resumesAfterTruncation(version: TLSVersion) async throws {
+        let client = try Certificates.client { $0.maximumVersion = version }
+        let server = try Certificates.server()
+        #expect(try await connect(client, server, isClean: false) == false)
+        #expect(try await connect(client, server) == true)
+    }
+
+    @Test("A resumed session still knows the peer's certificate")
+    func certificate() async throws {
+        let (client, server) = (try Certificates.client(), try Certificates.server())
+        #expect(try await connect(client, server) == false)
+        let outcome = await (try TLSPair()).handshake(client: client, server: server)
+        let tls = try #require(try outcome.client.get().information.tls)
+        #expect(tls.isResumed)
+        #expect(tls.peerCertificate.first == 0x30)
+    }
+
+    @Test("Another context never resumes the session")
+    func otherContext() async throws {
+        let server = try Certificates.server()
+        #expect(try await connect(try Certificates.client(), server) == false)
+        #expect(try await connect(try Certificates.client(), server) == false)
+        let careless = try Certificates.client { $0.trust = .dangerouslyAcceptingAnyCertificate }
+        #expect(try await connect(careless, server) == false)
+        #expect(try await connect(careless, server) == true)
+        #expect(try await connect(try Certificates.client(), server) == false)
+    }
+
+    @Test("Another host or port never resumes the session")
+    func otherPlace() async throws {
+        let (client, server) = (try Certificates.client(), try Certificates.server())
+        #expect(try await connect(client, server) == false)
+        #expect(try await connect(client, server, port: 444) == false)
+        #expect(try await connect(client, server, name: "127.0.0.1") == false)
+        #expect(try await connect(client, server, name: "LOCALHOST") == true)
+    }
+
+    @Test("A context without tickets resumes nothing", arguments: TLSVersion.allCases)
+    func off(version: TLSVersion) async throws {
+        let client = try Certificates.client {
+            $0.maximumVersion = version
+            $0.usesSessionTickets = false
+        }
+        let server = try Certificates.server()
+        #expect(try await connect(client, server) == false)
+        #expect(try await connect(client, server) == false)
+    }
+
+    @Test("A session of TLS 1.3 serves once, and the cache stays within its bounds")
+    func bounds() async throws {
+        let client = try Certificates.client()
+        let server = try Certificates.server()
+        let cache = try #require(client.sessions)
+        #expect(try await connect(client, server) == false)
+        let key = TLSSessionCache.Key(host: "localhost", port: 443)
+        let session = try #require(cache.take(for: key))
+        #expect(session.servesOnce)
+        let small = TLSSessionCache(placeLimit: 3, sessionLimit: 2)
+        for port in 1...5 {
+            for _ in 1...3 { small.insert(session, for: .init(host: "a", port: port)) }
+        }
+        #expect(small.placeCount == 3)
+        #expect(small.take(for: .init(host: "a", port: 2)) == nil)
+        for _ in 1...2 { #expect(small.take(for: .init(host: "a", port: 5)) != nil) }
+        #expect(small.take(for: .init(host: "a", port: 5)) == nil)
+        #expect(small.placeCount == 2)
+    }
+
+    @Test("A session whose time is over is dropped")
+    func tooOld() async throws {
+        let client = try Certificates.client()
+        #expect(try await connect(client, try Certificates.server()) == false)
+        let cache = try #require(client.sessions)
+        #expect(cache.take(for: .init(host: "localhost", port: 443), now: Int.max) == nil)
+        #expect(cache.placeCount == 0)
+    }
+}

@@ -1,0 +1,85 @@
+import Testing
+
+@testable import MartletTransport
+
+@Suite("Bytes over TLS")
+struct TLSTransferTests {
+    private static func pattern(_ count: Int, seed: UInt8) -> [UInt8] {
+        var value = UInt32(seed) &+ 1
+        // A block of a length that no record or buffer has, repeated: quick to make where debug code is slow.
+        let block = (0..<4093).map { _ in
+            value = value &* 1_664_525 &+ 1_013_904_223
+            return UInt8(truncatingIfNeeded: value >> 24)
+        }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count { bytes += block.prefix(count - bytes.count) }
+        return bytes
+    }
+
+    @Test("Ten megabytes go both ways at once and arrive as they were", arguments: TLSVersion.allCases)
+    func bothWays(version: TLSVersion) async throws {
+        let settings = try Certificates.client { $0.maximumVersion = version }
+        let outcome = await (try TLSPair()).handshake(client: settings, server: try Certificates.server())
+        let (client, server) = (try outcome.client.get(), try outcome.server.get())
+        let count = 10_000_000
+        let (up, down) = (Self.pattern(count, seed: 1), Self.pattern(count, seed: 2))
+        async let sentUp: Void = client.send(up)
+        async let sentDown: Void = server.send(down)
+        async let receivedUp = server.receive(exactly: count)
+        async let receivedDown = client.receive(exactly: count)
+        _ = try await (sentUp, sentDown)
+        #expect(try await receivedUp == up)
+        #expect(try await receivedDown == down)
+    }
+
+    @Test("A reader that takes one byte at a time gets every byte")
+    func singleBytes() async throws {
+        let outcome = await (try TLSPair()).handshake(
+            client: try Certificates.client(), server: try Certificates.server())
+        let (client, server) = (try outcome.client.get(), try outcome.server.get())
+        let bytes = Self.pattern(40_000, seed: 3)
+        async let sent: Void = server.send(bytes)
+        var received: [UInt8] = []
+        while received.count < bytes.count {
+            // Waiting before each read: what OpenSSL holds must not be waited for.
+            try await client.waitUntilReadable(until: TLSPair.soon)
+            let (outcome, part) = try await client.receive(upTo: 1)
+            if case .endOfStream = outcome { break }
+            received += part
+        }
+        try await sent
+        #expect(received == bytes)
+    }
+
+    @Test("Bytes and a handshake pass over loopback TCP")
+    func loopback() async throws {
+        let loop = try EventLoop.shared.get()
+        let address = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
+        let listener = try Listener(address: address, loop: loop)
+        defer { listener.close() }
+        let context = try Certificates.server()
+        async let accepted = Self.accept(listener, context, loop)
+        let descriptor = try Descriptor(listener.address.family)
+        try descriptor.connect(to: listener.address)
+        let socket = try descriptor.register(with: loop)
+        try await socket.wait(for: .write, until: TLSPair.soon)
+        let client = try await TLSStream.connect(
+            socket: socket, remoteAddress: listener.address, context: try Certificates.client(),
+            serverName: "127.0.0.1", port: 443, deadline: TLSPair.soon)
+        let server = try await accepted
+        let bytes = Self.pattern(1_000_000, seed: 4)
+        async let sent: Void = server.send(bytes)
+        #expect(try await client.receive(exactly: bytes.count) == bytes)
+        try await sent
+        #expect(client.information.remoteAddress == listener.address.description)
+        #expect(client.information.localAddress.hasPrefix("127.0.0.1:"))
+    }
+
+    private static func accept(
+        _ listener: Listener, _ context: TLSContext, _ loop: EventLoop
+    ) async throws(TransportError) -> TLSStream {
+        let socket = try await listener.accept(loop: loop)
+        return try await TLSStream.accept(socket: socket, context: context, deadline: TLSPair.soon)
+    }
+}

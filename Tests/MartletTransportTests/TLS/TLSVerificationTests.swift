@@ -1,0 +1,218 @@
+import Testing
+
+@testable import MartletTransport
+
+@Suite("TLS certificate verification")
+struct TLSVerificationTests {
+    private typealias Template = CertificateTemplate
+
+    /// What a client that trusts the authority says of a server with a certificate.
+    private func verdict(
+        on template: CertificateTemplate, name: String = "localhost", client: TLSContext? = nil
+    ) async throws -> TLSError? {
+        let client = try client ?? Certificates.client()
+        let outcome = await (try TLSPair()).handshake(
+            client: client, server: try Certificates.server(template), name: name)
+        return outcome.clientError
+    }
+
+    @Test("A certificate for another name is a name mismatch that tells the names")
+    func wrongName() async throws {
+        let error = try await verdict(
+            on: Template(hostNames: ["one.example", "two.example"], addresses: ["192.0.2.1"]),
+            name: "three.example")
+        #expect(error?.kind == .nameMismatch(["one.example", "two.example", "192.0.2.1"]))
+        #expect(error?.host == "three.example")
+        #expect(error?.description.contains("one.example") == true)
+    }
+
+    @Test("The server hears of a refusal by an alert")
+    func serverHears() async throws {
+        let outcome = await (try TLSPair()).handshake(
+            client: try Certificates.client(),
+            server: try Certificates.server(Template(hostNames: ["a.example"])),
+            name: "b.example")
+        guard case .alert(let number, _) = outcome.serverError?.kind else {
+            Issue.record("no alert: \(String(describing: outcome.serverError))")
+            return
+        }
+        #expect(number == 42)
+    }
+
+    @Test("An expired certificate is expired, not merely bad")
+    func expired() async throws {
+        let error = try await verdict(
+            on: Template(hostNames: ["localhost"], notBefore: .seconds(-7200), notAfter: .seconds(-3600)))
+        #expect(error?.kind == .expired)
+    }
+
+    @Test("A certificate of the future is not yet valid")
+    func notYetValid() async throws {
+        let error = try await verdict(on: Template(hostNames: ["localhost"], notBefore: .seconds(3600)))
+        #expect(error?.kind == .notYetValid)
+    }
+
+    @Test("A certificate of an authority that is not trusted has an unknown authority")
+    func unknownAuthority() async throws {
+        let stranger = try CertificateAuthority(commonName: "Stranger")
+        let client = try Certificates.client { $0.trust = stranger.trust }
+        #expect(try await verdict(on: .loopback, client: client)?.kind == .unknownAuthority)
+    }
+
+    @Test("A certificate that vouches for itself is self-signed")
+    func selfSigned() async throws {
+        let issued = try CertificateAuthority.selfSigned(.loopback)
+        let server = try TLSContext.server(
+            certificateChainPEM: issued.certificateChainPEM, privateKeyPEM: issued.privateKeyPEM)
+        let outcome = await (try TLSPair()).handshake(client: try Certificates.client(), server: server)
+        #expect(outcome.clientError?.kind == .selfSigned)
+    }
+
+    @Test("A self-signed certificate that is trusted itself is accepted")
+    func trustedSelfSigned() async throws {
+        let issued = try CertificateAuthority.selfSigned(.loopback)
+        let server = try TLSContext.server(
+            certificateChainPEM: issued.certificateChainPEM, privateKeyPEM: issued.privateKeyPEM)
+        let client = try TLSContext(client: TLSSettings(trust: .only(.text(issued.certificateChainPEM))))
+        let outcome = await (try TLSPair()).handshake(client: client, server: server)
+        #expect(throws: Never.self) { try outcome.client.get() }
+    }
+
+    @Test("A chain through an intermediate authority is followed")
+    func intermediate() async throws {
+        let issued = try Certificates.authority.get().intermediate().issue(.loopback)
+        let server = try TLSContext.server(
+            certificateChainPEM: issued.certificateChainPEM, privateKeyPEM: issued.privateKeyPEM)
+        let outcome = await (try TLSPair()).handshake(client: try Certificates.client(), server: server)
+        #expect(throws: Never.self) { try outcome.client.get() }
+    }
+
+    @Test("A chain that lacks its intermediate has an unknown authority")
+    func missingIntermediate() async throws {
+        let issued = try Certificates.authority.get().intermediate().issue(.loopback)
+        let leaf = try #require(issued.certificateChainPEM.firstRange(of: "-----END CERTIFICATE-----\n"))
+        let server = try TLSContext.server(
+            certificateChainPEM: String(issued.certificateChainPEM[..<leaf.upperBound]),
+            privateKeyPEM: issued.privateKeyPEM)
+        let outcome = await (try TLSPair()).handshake(client: try Certificates.client(), server: server)
+        #expect(outcome.clientError?.kind == .unknownAuthority)
+    }
+
+    @Test("An address is checked against the address names", arguments: ["127.0.0.1", "::1", "[::1]"])
+    func addressNames(name: String) async throws {
+        #expect(try await verdict(on: .loopback, name: name) == nil)
+    }
+
+    @Test("An address among the host names does not count as an address")
+    func addressAsHostName() async throws {
+        let error = try await verdict(on: Template(hostNames: ["192.0.2.7"]), name: "192.0.2.7")
+        #expect(error?.kind == .nameMismatch(["192.0.2.7"]))
+    }
+
+    @Test("A wildcard never stands for an address")
+    func wildcardForAddress() async throws {
+        let error = try await verdict(on: Template(hostNames: ["*.0.2.7"]), name: "192.0.2.7")
+        #expect(error?.kind == .nameMismatch(["*.0.2.7"]))
+    }
+
+    @Test(
+        "A wildcard is the whole left-most label and stands for one label",
+        arguments: [
+            ("*.example.com", "a.example.com", true), ("*.example.com", "A.Example.COM", true),
+            ("*.example.com", "a.example.com.", true), ("*.example.com", "a.b.example.com", false),
+            ("*.example.com", "example.com", false), ("f*.example.com", "foo.example.com", false),
+            ("*o.example.com", "foo.example.com", false), ("a.*.com", "a.example.com", false),
+            ("*.*.com", "a.example.com", false), ("*.com", "example.com", false), ("*", "localhost", false),
+            ("*.example.com", "xn--bcher-kva.example.com", true), ("EXAMPLE.com", "example.COM", true),
+        ])
+    func wildcards(pattern: String, name: String, fits: Bool) async throws {
+        let error = try await verdict(on: Template(hostNames: [pattern]), name: name)
+        #expect(error?.kind == (fits ? nil : .nameMismatch([pattern])))
+    }
+
+    @Test("The subject's common name is no host name")
+    func commonName() async throws {
+        #expect(try await verdict(on: Template(commonName: "localhost"))?.kind == .nameMismatch([]))
+        let error = try await verdict(on: Template(commonName: "localhost", hostNames: ["other.example"]))
+        #expect(error?.kind == .nameMismatch(["other.example"]))
+    }
+
+    @Test("A name with a NUL in it fits no host")
+    func embeddedNUL() async throws {
+        let error = try await verdict(
+            on: Template(hostNames: ["good.example\0.evil.example"]), name: "good.example")
+        #expect(error?.kind == .nameMismatch(["good.example?.evil.example"]))
+    }
+
+    @Test(
+        "A certificate whose extended key usage does not name servers is refused",
+        arguments: [[Template.Usage.client], [.codeSigning], [.any]])
+    func wrongUsage(usages: [CertificateTemplate.Usage]) async throws {
+        let error = try await verdict(on: Template(hostNames: ["localhost"], usages: usages))
+        guard case .badCertificate(_, let code) = error?.kind else {
+            Issue.record("not refused for its usage: \(String(describing: error))")
+            return
+        }
+        #expect(code == 26)
+    }
+
+    @Test(
+        "A certificate without extended key usage, and one with several, serve",
+        arguments: [
+            [], [Template.Usage.client, .server],
+        ])
+    func goodUsage(usages: [CertificateTemplate.Usage]) async throws {
+        #expect(try await verdict(on: Template(hostNames: ["localhost"], usages: usages)) == nil)
+    }
+
+    @Test("An authority's certificate is no server's")
+    func authorityAsLeaf() async throws {
+        let error = try await verdict(on: Template(hostNames: ["localhost"], isAuthority: true))
+        guard case .badCertificate(let reason, _) = error?.kind else {
+            Issue.record("not refused: \(String(describing: error))")
+            return
+        }
+        #expect(!reason.isEmpty)
+    }
+
+    @Test("Without any roots the error tells where they were looked for")
+    func noRoots() async throws {
+        let client = try TLSContext(client: TLSSettings()) {
+            SystemRoots(store: nil, folders: [], searched: ["/nowhere/cert.pem", "/nowhere/certs"])
+        }
+        let error = try await verdict(on: .loopback, client: client)
+        #expect(error?.kind == .noTrustRoots(searched: ["/nowhere/cert.pem", "/nowhere/certs"]))
+        #expect(error?.description.contains("/nowhere/cert.pem") == true)
+    }
+
+    @Test("A policy that accepts any certificate accepts a stranger's for another name")
+    func acceptsAny() async throws {
+        let client = try Certificates.client { $0.trust = .dangerouslyAcceptingAnyCertificate }
+        #expect(try await verdict(on: Template(hostNames: ["other.example"]), client: client) == nil)
+    }
+
+    @Test("Without the check of names, another name is accepted and a stranger is not")
+    func namesUnchecked() async throws {
+        let client = try Certificates.client { $0.verifiesHostName = false }
+        #expect(try await verdict(on: Template(hostNames: ["other.example"]), client: client) == nil)
+        let stranger = try CertificateAuthority(commonName: "Stranger")
+        let strict = try Certificates.client {
+            $0.verifiesHostName = false
+            $0.trust = stranger.trust
+        }
+        #expect(try await verdict(on: .loopback, client: strict)?.kind == .unknownAuthority)
+    }
+
+    @Test(
+        "A host that no certificate could name is refused before a byte is sent",
+        arguments: ["", ".", ".a.com", "a b"])
+    func unverifiableHost(name: String) async throws {
+        let pair = try TLSPair()
+        let result = await TLSPair.connect(pair.client, try Certificates.client(), name, 443)
+        guard case .failure(.tls(let error)) = result, case .configuration = error.kind else {
+            Issue.record("not refused: \(result)")
+            return
+        }
+        #expect(pair.client.isClosed)
+    }
+}

@@ -1,0 +1,67 @@
+import MartletWire
+import Testing
+
+@Suite("Field blocks")
+struct FieldBlockTests {
+    private let block = FieldBlock([
+        ("Set-Cookie", "a=1"), ("VARY", "x, Y"), ("set-cookie", "b=2"), ("Vary", "\"q, z\", w"),
+    ])
+
+    @Test("A name is found in any case, with all its values in order")
+    func lookUp() {
+        #expect(block.values(of: "SET-cookie") == ["a=1", "b=2"])
+        #expect(block.firstValue(of: "vary") == "x, Y")
+        #expect(block.firstIndex(of: "Vary", from: 2) == 3)
+        #expect(block.contains("Set-Cookie"))
+        #expect(!block.contains("Set-Cookie2"))
+        #expect(!block.contains("Set-Cooki"))
+        #expect(block.values(of: "") == [])
+    }
+
+    @Test("Only letters ignore case: an @ is no grave accent")
+    func caseOfLettersOnly() {
+        let block = FieldBlock([("a`b", "1"), ("a^", "2")])
+        #expect(!block.contains("a@b"))
+        #expect(!block.contains("a~"))
+        #expect(block.contains("A`B"))
+    }
+
+    @Test("A token is a whole member of the list, in any case and on any line")
+    func tokens() {
+        #expect(block.contains("vary", token: "y"))
+        #expect(block.contains("vary", token: "W"))
+        #expect(!block.contains("vary", token: "z"))
+        #expect(!block.contains("vary", token: "x,"))
+        #expect(!block.contains("missing", token: "x"))
+    }
+
+    @Test("Fields can be walked over as names and values")
+    func walk() {
+        var lines: [String] = []
+        for (name, value) in block.prefix(2) { lines.append("\(name)=\(value)") }
+        #expect(lines == ["Set-Cookie=a=1", "VARY=x, Y"])
+        #expect(block.count == 4)
+    }
+
+    @Test("Blocks with the same lines are equal wherever their bytes lie")
+    func equality() {
+        let parsed = WireScript("HTTP/1.1 204 N\r\nA:  b \r\nC: d\r\n\r\n").run().head?.fields
+        #expect(parsed == FieldBlock([("A", "b"), ("C", "d")]))
+        #expect(parsed != FieldBlock([("a", "b"), ("C", "d")]))
+        #expect(parsed != FieldBlock([("C", "d"), ("A", "b")]))
+        #expect(parsed != FieldBlock([("A", "b")]))
+        #expect(parsed != FieldBlock([("A", "b"), ("C", "e")]))
+    }
+
+    @Test("A value is UTF-8 if it can be, else Latin-1, and Latin-1 loses no byte")
+    func text() {
+        var block = FieldBlock()
+        block.append(name: "A".utf8, value: [0xC3, 0xBC])
+        block.append(name: "B".utf8, value: [0xFC, 0x80, 0xFF])
+        #expect(block.valueString(at: 0) == "\u{FC}")
+        #expect(block.latin1Value(at: 0) == "\u{C3}\u{BC}")
+        #expect(block.valueString(at: 1) == "\u{FC}\u{80}\u{FF}")
+        #expect(ByteText.latin1Bytes(block.latin1Value(at: 1)) == [0xFC, 0x80, 0xFF])
+        #expect(ByteText.latin1Bytes("\u{100}") == nil)
+    }
+}

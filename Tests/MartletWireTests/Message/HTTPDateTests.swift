@@ -1,0 +1,87 @@
+import MartletWire
+import Testing
+
+@Suite("HTTP dates")
+struct HTTPDateTests {
+    @Test(
+        "All three forms mean the same instant",
+        arguments: [
+            "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+        ])
+    func forms(text: String) {
+        #expect(HTTPDate(text)?.secondsSinceEpoch == 784_111_777)
+    }
+
+    @Test(
+        "An instant is written as IMF-fixdate",
+        arguments: [
+            (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+            (4_102_444_800, "Fri, 01 Jan 2100 00:00:00 GMT"),
+            (2_147_483_648, "Tue, 19 Jan 2038 03:14:08 GMT"),
+        ])
+    func written(seconds: Int64, text: String) {
+        #expect(HTTPDate(secondsSinceEpoch: seconds).text == text)
+        #expect(HTTPDate(text)?.secondsSinceEpoch == seconds)
+    }
+
+    @Test("Every day of nine centuries is read back as it was written")
+    func days() {
+        for day in stride(from: Int64(-135_000), through: 200_000, by: 37) {
+            let date = HTTPDate(secondsSinceEpoch: day * 86_400 + 43_210)
+            #expect(HTTPDate(date.text) == date)
+        }
+    }
+
+    @Test("Instants beyond the calendar's four digits are held at its ends")
+    func extremes() {
+        #expect(HTTPDate(secondsSinceEpoch: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
+        #expect(HTTPDate(secondsSinceEpoch: .min).text == "Sat, 01 Jan 0000 00:00:00 GMT")
+    }
+
+    @Test("A two-digit year lies at most 50 years ahead")
+    func shortYears() {
+        let now = HTTPDate("Sat, 21 Nov 2026 00:00:00 GMT")
+        #expect(HTTPDate("Sunday, 06-Nov-76 08:49:37 GMT", now: now)?.text.contains("2076") == true)
+        #expect(HTTPDate("Sunday, 06-Nov-77 08:49:37 GMT", now: now)?.text.contains("1977") == true)
+        #expect(HTTPDate("Sunday, 06-Nov-26 08:49:37 GMT", now: now)?.text.contains("2026") == true)
+        let later = HTTPDate("Sat, 21 Nov 2090 00:00:00 GMT")
+        #expect(HTTPDate("Sunday, 06-Nov-10 08:49:37 GMT", now: later)?.text.contains("2110") == true)
+    }
+
+    @Test("Without a present, years from 70 on are of the 20th century")
+    func shortYearsWithoutNow() {
+        #expect(HTTPDate("Sunday, 06-Nov-70 08:49:37 GMT")?.text.contains("1970") == true)
+        #expect(HTTPDate("Sunday, 06-Nov-69 08:49:37 GMT")?.text.contains("2069") == true)
+    }
+
+    @Test("An absurd present does not trap")
+    func absurdNow() {
+        for seconds in [Int64.min, .max, 0, -1] {
+            let now = HTTPDate(secondsSinceEpoch: seconds)
+            #expect(HTTPDate("Sunday, 06-Nov-94 08:49:37 GMT", now: now) != nil)
+        }
+    }
+
+    @Test("A leap second is accepted")
+    func leapSecond() {
+        #expect(HTTPDate("Sat, 31 Dec 2016 23:59:60 GMT")?.text == "Sun, 01 Jan 2017 00:00:00 GMT")
+    }
+
+    @Test(
+        "What is none of the forms is no date",
+        arguments: [
+            "", "0", "-1", "now", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 6 Nov 1994 08:49:37 GMT",
+            "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 31 Nov 1994 08:49:37 GMT", "Sun, 29 Feb 2026 08:49:37 GMT",
+            "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
+            "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ",
+            "Foo, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 19940 08:49:37 GMT", "Sun 06 Nov 1994 08:49:37 GMT",
+            "Sun, 06-Nov-94 08:49:37 GMT", "Sunday, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37Z",
+            "Sun, 06 Nov 1994 08:49:3",
+        ])
+    func malformed(text: String) {
+        #expect(HTTPDate(text) == nil)
+    }
+}

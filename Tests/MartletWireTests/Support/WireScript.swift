@@ -1,0 +1,120 @@
+import MartletWire
+import Testing
+
+/// A response as literal bytes, read in every way they can arrive: whole, byte by byte, cut in two at every
+/// point, with payload received past the machine, and with junk behind that must stay unread. Each must come
+/// to the same.
+struct WireScript {
+    /// How the stream goes on after the bytes.
+    enum Ending {
+        case open
+        case cleanClose
+        case brokenClose
+    }
+
+    let bytes: [UInt8]
+    var method = "GET"
+    var version = WireVersion.http11
+    var limits = WireLimits.default
+    var ending = Ending.open
+
+    init(
+        _ text: String, method: String = "GET", version: WireVersion = .http11, limits: WireLimits = .default,
+        ending: Ending = .open
+    ) {
+        self.init(
+            bytes: Array(text.utf8), method: method, version: version, limits: limits, ending: ending)
+    }
+
+    init(
+        bytes: [UInt8], method: String = "GET", version: WireVersion = .http11, limits: WireLimits = .default,
+        ending: Ending = .open
+    ) {
+        self.bytes = bytes
+        self.method = method
+        self.version = version
+        self.limits = limits
+        self.ending = ending
+    }
+
+    /// Reads in every way and returns what all of them came to.
+    func run(sourceLocation: SourceLocation = #_sourceLocation) -> WireOutcome {
+        let whole = read([bytes])
+        #expect(read(bytes.map { [$0] }) == whole, "byte by byte", sourceLocation: sourceLocation)
+        for split in bytes.indices.dropFirst() {
+            let outcome = read([Array(bytes[..<split]), Array(bytes[split...])])
+            #expect(outcome == whole, "split at \(split)", sourceLocation: sourceLocation)
+        }
+        let direct = read(bytes.map { [$0] }, direct: true)
+        #expect(direct == whole, "payload received directly", sourceLocation: sourceLocation)
+        checkJunk(whole, sourceLocation)
+        return whole
+    }
+
+    /// Junk behind a complete message stays unread and costs the connection; behind a fault it changes
+    /// nothing.
+    private func checkJunk(_ whole: WireOutcome, _ sourceLocation: SourceLocation) {
+        guard ending == .open, whole.isComplete || whole.fault != nil else { return }
+        let junk = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n\0junk".utf8)
+        let outcome = read([bytes + junk])
+        #expect(outcome.events == whole.events, "with junk behind", sourceLocation: sourceLocation)
+        guard whole.isComplete else { return }
+        let expected = whole.unreadByteCount + junk.count
+        #expect(outcome.unreadByteCount == expected, "junk stays unread", sourceLocation: sourceLocation)
+        #expect(!outcome.isReusable, "junk costs the connection", sourceLocation: sourceLocation)
+    }
+
+    /// Reads pieces as one machine would get them.
+    func read(_ pieces: [[UInt8]], direct: Bool = false) -> WireOutcome {
+        var machine = ClientMachine(limits: limits)
+        machine.startRequest(method: method, version: version)
+        machine.requestFinished()
+        var outcome = WireOutcome()
+        var unread: [UInt8] = []
+        do throws(WireError) {
+            for piece in pieces {
+                if outcome.isComplete {
+                    unread += piece
+                } else if direct, unread.isEmpty, machine.directPayloadByteCount >= UInt64(piece.count) {
+                    outcome.events.add(.body(piece))
+                    if case .end(let trailers) = machine.receivedDirectly(piece.count) {
+                        outcome.events.add(.end(trailers))
+                    }
+                } else {
+                    unread += piece
+                    try WireScript.drain(&machine, &unread, into: &outcome)
+                }
+            }
+            if ending != .open, !outcome.isComplete {
+                let event = try machine.receiveEndOfStream(isClean: ending == .cleanClose)
+                if case .end(let trailers) = event { outcome.events.add(.end(trailers)) }
+            }
+        } catch {
+            outcome.events.add(.fault(error))
+        }
+        if outcome.isComplete { outcome.unreadByteCount = unread.count }
+        machine.finish(leftoverByteCount: unread.count)
+        outcome.isReusable = machine.isReusable
+        return outcome
+    }
+
+    /// Takes all events that the unread bytes come to.
+    private static func drain(
+        _ machine: inout ClientMachine, _ unread: inout [UInt8], into outcome: inout WireOutcome
+    ) throws(WireError) {
+        while true {
+            let received = try machine.receive(unread.span)
+            let taken = Array(unread[..<received.consumed])
+            unread.removeFirst(received.consumed)
+            switch received.event {
+            case .needMoreBytes: return
+            case .informational(let head): outcome.events.add(.informational(head))
+            case .head(let head, let framing): outcome.events.add(.head(head, framing))
+            case .body(let range): outcome.events.add(.body(Array(taken[range])))
+            case .end(let trailers):
+                outcome.events.add(.end(trailers))
+                return
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import MartletWire
+import Testing
+
+@Suite("Errors of the wire")
+struct WireErrorTests {
+    @Test("A remote fault says what was wrong and at which byte")
+    func remote() {
+        let fault = WireScript("HTTP/1.1 200 OK\r\nbad\r\n\r\n").run().fault
+        #expect(fault?.description == "a field line without a colon (at byte 20 of the message)")
+        #expect(fault?.isLocalFault == false)
+    }
+
+    @Test("A local fault says that nothing was written")
+    func local() {
+        var encoder = RequestEncoder()
+        var fault: WireError?
+        do throws(WireError) {
+            try encoder.begin(method: "GET", target: "/a b")
+        } catch {
+            fault = error
+        }
+        let text =
+            "the request target is empty or has a byte that is not visible ASCII (at index 2); "
+            + "nothing was written"
+        #expect(fault?.description == text)
+        #expect(fault?.isLocalFault == true)
+    }
+
+    @Test("A truncation says how much came, whatever was cut")
+    func truncations() {
+        #expect(
+            WireError(.truncated(.head(received: 3)), at: 3).description
+                == "the stream ended inside the head, after 3 bytes of it")
+        #expect(WireError(.truncated(.chunked(received: 7)), at: 0).description.contains("after 7 bytes"))
+        #expect(WireError(.truncated(.untilClose(received: 8)), at: 0).description.contains("after 8 bytes"))
+        #expect(
+            WireError(.emptyResponse, at: 0).description
+                == "the peer closed the connection without sending a byte")
+    }
+
+    @Test("A body that does not match its length is this side's fault")
+    func bodyLength() {
+        let fault = WireError(.bodyTooShort(announced: 5), at: 4)
+        #expect(fault.isLocalFault)
+        #expect(fault.description == "the body has fewer than the 5 bytes announced (at byte 4 of the body)")
+    }
+}
