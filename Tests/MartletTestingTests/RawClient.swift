@@ -140,3 +140,21 @@ struct RawResponse {
         return nil
     }
 }
+
+extension RawClient {
+    /// Reads to the end; whether it was clean.
+    func end() async throws -> Bool {
+        while true {
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let outcome = try unsafe buffer.withUnsafeMutableBytes { raw throws(TransportError) in
+                try unsafe stream.read(into: raw)
+            }
+            switch outcome {
+            case .bytes: continue
+            case .endOfStream(let isClean): return isClean
+            case .wouldBlock:
+                try await stream.waitUntilReadable(until: MonotonicTime.now().advanced(by: .seconds(10)))
+            }
+        }
+    }
+}

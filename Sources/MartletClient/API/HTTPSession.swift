@@ -209,7 +209,11 @@ public actor HTTPSession {
         _ body: @escaping @Sendable () async throws -> HTTPExchange
     ) async throws -> HTTPExchange {
         guard let progress else { return try await body() }
-        async let exchange = body()
+        async let exchange = {
+            // Also where the call failed before it began: the last state always comes.
+            defer { state.update { $0.isFinished = true } }
+            return try await body()
+        }()
         for await value in ProgressSequence(state: state) { progress(value) }
         return try await exchange
     }
@@ -227,6 +231,8 @@ public actor HTTPSession {
         }
         defer {
             core.leave(number)
+            // Whoever still holds the task holds no connection, and no pool.
+            control.begin(.none)
             control.upload.update { $0.isFinished = true }
             control.download.update { $0.isFinished = true }
         }

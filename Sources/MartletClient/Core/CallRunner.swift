@@ -27,10 +27,14 @@ struct CallRunner: Sendable {
         var attempts = 0
         var composer = RequestComposer(call: call)
         var interim: [ResponseHead] = []
+        /// Opened and not begun to be read.
+        var unused: RequestComposer.PreparedBody?
         while true {
             attempts += 1
             if control.isCancelled { throw CancellationError() }
-            let prepared = try await composer.prepareBody()
+            let prepared: RequestComposer.PreparedBody
+            if let unused { prepared = unused } else { prepared = try await composer.prepareBody() }
+            unused = nil
             let request = try composer.compose(prepared)
             control.upload.update { progress in
                 progress.completedByteCount = 0
@@ -58,6 +62,7 @@ struct CallRunner: Sendable {
                 return answer
             } catch {
                 try judge(error, exchange, attempts)
+                if !error.wasSent { unused = prepared }
             }
         }
     }

@@ -97,13 +97,13 @@ import Glibc
                 continue
             }
             let flags = unsafe event.events
-            let hangup = flags & (EPOLLHUP.rawValue | EPOLLERR.rawValue | EPOLLRDHUP.rawValue) != 0
+            let hangup = flags & (EPOLLHUP.rawValue | EPOLLRDHUP.rawValue) != 0
             let dead = flags & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0
             body(
                 Event(
                     descriptor: Int32(bitPattern: UInt32(truncatingIfNeeded: data)),
                     registration: registration,
-                    isReadable: hangup || flags & EPOLLIN.rawValue != 0,
+                    isReadable: hangup || dead || flags & EPOLLIN.rawValue != 0,
                     isWritable: dead || flags & EPOLLOUT.rawValue != 0,
                     isHangup: hangup))
         }
