@@ -69,7 +69,9 @@ let package = Package(
                 "MartletConnections", "MartletWire", systemPackage,
             ],
             swiftSettings: strict),
-        .testTarget(name: "MartletTestingTests", dependencies: ["MartletTesting"], swiftSettings: strict),
+        .testTarget(
+            name: "MartletTestingTests",
+            dependencies: ["MartletTesting", "MartletTransport", "MartletWire", systemPackage], swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
             dependencies: ["Martlet", "MartletTesting", systemPackage], swiftSettings: strict),

@@ -32,7 +32,8 @@ struct LifetimeTests {
         await origin.stop()
         #expect(origin.openConnectionCount == 0)
         for client in clients + [uploader, idle] {
-            // Whatever was on its way may be read first; then there is an end, or a reset where bytes were unread.
+            // Whatever was on its way may be read first; then there is an end, or a reset where bytes were
+            // unread.
             _ = try? await client.receiveAll()
             #expect(client.stream.probe() == .unusable)
         }

@@ -68,4 +68,7 @@ extension TransferControl {
 
     /// How far the response's body has come.
     package var downloadProgress: ProgressSequence { ProgressSequence(state: download) }
+
+    /// Bytes of the request's body that were sent.
+    package var uploadedByteCount: UInt64 { upload.value.completedByteCount }
 }

@@ -43,7 +43,8 @@ public final class OriginBodyWriter: Sendable {
     public var byteCount: UInt64 { state.withLock { $0.written } }
 
     /// Writes bytes and sends them; returns once the system has taken them all.
-    /// - Throws: ``OriginError/disconnected(_:)`` when the client is gone, ``OriginError/bodyTooLong(declared:)``.
+    /// - Throws: ``OriginError/disconnected(_:)`` when the client is gone,
+    ///   ``OriginError/bodyTooLong(declared:)``.
     public func write(_ bytes: [UInt8]) async throws {
         try await append(bytes)
         try await flush()
@@ -121,7 +122,8 @@ public final class OriginBodyWriter: Sendable {
     }
 
     /// Ends the body.
-    /// - Throws: ``OriginError/bodyTooShort(declared:written:)``; the fault, where the body was too short to reach it.
+    /// - Throws: ``OriginError/bodyTooShort(declared:written:)``; the fault, where the body was too short
+    ///   to reach it.
     func finish(trailers: OriginFields) async throws {
         if let fault, fault.bodyByteCount != nil {
             try await flush()

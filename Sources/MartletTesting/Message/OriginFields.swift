@@ -43,7 +43,8 @@ public struct OriginFields: Sendable, Hashable, RandomAccessCollection, Expressi
         (lines[position].name, lines[position].value)
     }
 
-    /// The first value of a name, in any case; setting it replaces all lines of the name by one, `nil` removes them.
+    /// The first value of a name, in any case; setting it replaces all lines of the name by one, `nil`
+    /// removes them.
     public subscript(name: String) -> String? {
         get { lines.first { OriginFields.isSame($0.name, name) }?.value }
         set {

@@ -36,7 +36,8 @@ public struct OriginRequest: Sendable {
         self.interim = interim
     }
 
-    /// The target's path as sent, percent-encoding included; of an absolute form, the part behind the authority.
+    /// The target's path as sent, percent-encoding included; of an absolute form, the part behind the
+    /// authority.
     public var path: String { RequestTarget(target).path }
 
     /// What follows the first `?` of the target, as sent; `nil` without one.
@@ -70,7 +71,8 @@ public struct OriginRequest: Sendable {
         return bytes
     }
 
-    /// Reads the rest of the body as text; bytes that are not UTF-8 become U+FFFD. Else as ``collectBody(upTo:)``.
+    /// Reads the rest of the body as text; bytes that are not UTF-8 become U+FFFD. Else as
+    /// ``collectBody(upTo:)``.
     public func collectText(upTo limit: Int = 16 << 20) async throws -> String {
         String(decoding: try await collectBody(upTo: limit), as: UTF8.self)
     }
@@ -91,7 +93,8 @@ public struct OriginRequest: Sendable {
     /// Sends an interim response at once (RFC 9110 §15.2). HTTP/1.0 clients get none.
     ///
     /// A `100` is sent by itself when a handler first reads the body of a request that expects it.
-    /// - Throws: ``OriginError/disconnected(_:)``; ``OriginError/malformedRequest(_:)`` for fields that cannot be sent.
+    /// - Throws: ``OriginError/disconnected(_:)``; ``OriginError/malformedRequest(_:)`` for fields that
+    ///   cannot be sent.
     public func send(_ response: InterimResponse) async throws {
         try await interim(response)
     }

@@ -1,7 +1,7 @@
 /// The body of a request: chunks of bytes as they arrive, without chunked framing.
 ///
-/// It is read from the connection as it is asked for, so a handler that stops asking stops the sender. One reader may
-/// read it, once, until the response is complete.
+/// It is read from the connection as it is asked for, so a handler that stops asking stops the sender. One
+/// reader may read it, once, until the response is complete.
 public struct OriginRequestBody: AsyncSequence, Sendable {
     /// A piece of the body; never empty.
     public typealias Element = [UInt8]

@@ -6,8 +6,8 @@ public struct OriginResponse: Sendable {
     public var status: Int
     /// The reason phrase; `nil` for the usual one of the status.
     public var reason: String?
-    /// The fields, sent in this order and with repetitions. A Content-Length or Transfer-Encoding among them replaces
-    /// the framing that the origin would add, and the body is then sent as it is.
+    /// The fields, sent in this order and with repetitions. A Content-Length or Transfer-Encoding among them
+    /// replaces the framing that the origin would add, and the body is then sent as it is.
     public var fields: OriginFields
     /// The body. It is left out where the method or the status allows none (RFC 9112 §6.3).
     public var body: OriginResponseBody
@@ -67,7 +67,8 @@ public struct OriginResponse: Sendable {
         OriginResponse(200, fields: ["Content-Type": "application/octet-stream"], body: .pattern(count))
     }
 
-    /// Bytes that are compressed already, with the name of their coding: the origin itself compresses nothing.
+    /// Bytes that are compressed already, with the name of their coding: the origin itself compresses
+    /// nothing.
     public static func encoded(
         _ bytes: [UInt8], coding: String, type: String = "text/plain; charset=utf-8"
     ) -> OriginResponse {

@@ -42,10 +42,10 @@ public struct OriginResponseBody: Sendable {
 
     /// Bytes that a closure writes, as fast as the client takes them.
     /// - Parameters:
-    ///   - length: How many there will be, if known: they are then framed by Content-Length, and any other number of
-    ///     them is an error that cuts the connection.
-    ///   - body: Writes them. It may read the request's body as it goes. An ``OriginFault`` thrown by it happens at
-    ///     once; any other error cuts the connection.
+    ///   - length: How many there will be, if known: they are then framed by Content-Length, and any other
+    ///     number of them is an error that cuts the connection.
+    ///   - body: Writes them. It may read the request's body as it goes. An ``OriginFault`` thrown by it
+    ///     happens at once; any other error cuts the connection.
     public static func stream(
         length: UInt64? = nil, _ body: @escaping @Sendable (OriginBodyWriter) async throws -> Void
     ) -> OriginResponseBody {

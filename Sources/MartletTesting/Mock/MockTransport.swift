@@ -1,9 +1,10 @@
 package import MartletTransport
 
-/// A transport without sockets: every connection is a stream in memory, served by the code that serves ``TestOrigin``.
+/// A transport without sockets: every connection is a stream in memory, served by the code that serves
+/// ``TestOrigin``.
 ///
-/// Whatever host is asked for, the mock answers; `https` connections are not encrypted. Copies share connections,
-/// ledger and signals; the connections end when the clients end them or ``stop()`` is called.
+/// Whatever host is asked for, the mock answers; `https` connections are not encrypted. Copies share
+/// connections, ledger and signals; the connections end when the clients end them or ``stop()`` is called.
 public struct MockTransport: Sendable {
     private let service: OriginService
 
@@ -17,8 +18,8 @@ public struct MockTransport: Sendable {
         service = OriginService(conduct: .handler(handler), limits: limits, context: nil)
     }
 
-    /// A transport that plays scripts: the first connection the first one, and so on; those after the last one play the
-    /// last one again.
+    /// A transport that plays scripts: the first connection the first one, and so on; those after the last
+    /// one play the last one again.
     public init(scripts: ServerScript...) {
         service = OriginService(
             conduct: .scripts(scripts.isEmpty ? [ServerScript([])] : scripts), limits: OriginLimits(),

@@ -3,8 +3,8 @@ import Synchronization
 
 /// One connection's stream, with the bytes that were read from it and not used yet.
 ///
-/// One task serves the connection. While that task runs a handler, the channel may look for the client's leaving, which
-/// reads ahead on the event loop's thread; the lock keeps the two from reading at once.
+/// One task serves the connection. While that task runs a handler, the channel may look for the client's
+/// leaving, which reads ahead on the event loop's thread; the lock keeps the two from reading at once.
 final class OriginChannel: Sendable {
     private struct Receiving {
         /// Bytes received; those before `offset` are used.
@@ -202,8 +202,8 @@ final class OriginChannel: Sendable {
         stream.close()
     }
 
-    /// Closes so that a client that is still sending can read the answer first: ends the sending direction and takes
-    /// what comes, for two seconds at most (RFC 9112 §9.6).
+    /// Closes so that a client that is still sending can read the answer first: ends the sending direction
+    /// and takes what comes, for two seconds at most (RFC 9112 §9.6).
     func closeLingering() async {
         stream.shutdownWriting()
         let deadline = MonotonicTime.now().advanced(by: .seconds(2))

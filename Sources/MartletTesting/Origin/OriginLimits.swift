@@ -1,10 +1,11 @@
 /// What a test origin puts up with.
 public struct OriginLimits: Sendable, Hashable {
-    /// After how many requests a connection is closed, with `Connection: close` in the last response; `nil`: never.
+    /// After how many requests a connection is closed, with `Connection: close` in the last response; `nil`:
+    /// never.
     public var requestsPerConnection: Int?
 
-    /// How much of a body that no handler read is read away so that the connection can live on; in bytes, 1 MiB by
-    /// default. With more left the connection is closed behind the response.
+    /// How much of a body that no handler read is read away so that the connection can live on; in bytes, 1
+    /// MiB by default. With more left the connection is closed behind the response.
     public var unreadBodyLimit: UInt64 = 1 << 20
 
     /// How long a TLS handshake may take; 10 seconds by default.

@@ -6,8 +6,8 @@ public struct OriginOptions: Sendable {
         case ipv4(port: Int)
         /// `[::1]`; port 0 lets the kernel choose a free one.
         case ipv6(port: Int)
-        /// A unix domain socket at a path of at most 107 bytes, where no file may be; it is removed at the end. A
-        /// leading `@` names one in Linux's abstract space.
+        /// A unix domain socket at a path of at most 107 bytes, where no file may be; it is removed at the
+        /// end. A leading `@` names one in Linux's abstract space.
         case unix(path: String)
         /// An address literal of this machine, as far as it shall be reached from elsewhere.
         case address(String, port: Int)

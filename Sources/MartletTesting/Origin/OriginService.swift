@@ -20,7 +20,8 @@ final class OriginService: Sendable {
     private let limits: OriginLimits
     private let handshake: OriginHandshake
     private let clock = OriginClock()
-    /// Guards the register of connections; touched by their tasks, the accepting task, and whoever stops the origin.
+    /// Guards the register of connections; touched by their tasks, the accepting task, and whoever stops the
+    /// origin.
     private let state = Mutex(State())
 
     init(conduct: OriginConduct, limits: OriginLimits, context: TLSContext?) {
@@ -65,9 +66,9 @@ final class OriginService: Sendable {
         end: @escaping @Sendable () -> Void,
         _ body: @escaping @Sendable (OriginService, Int) async -> Void
     ) {
+        let number = ledger.connectionOpened()
         let isTaken = state.withLock { state in
             if state.isStopped { return false }
-            let number = ledger.connectionOpened()
             // Unstructured, since connections end in any order; `stop` cancels them and waits for them.
             let task = Task {
                 await body(self, number)
@@ -76,7 +77,9 @@ final class OriginService: Sendable {
             state.connections[number] = Connection(end: end, task: task)
             return true
         }
-        if !isTaken { end() }
+        if isTaken { return }
+        end()
+        ledger.connectionClosed(number)
     }
 
     private func finished(_ number: Int) {

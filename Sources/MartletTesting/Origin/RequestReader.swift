@@ -32,7 +32,8 @@ final class RequestReader: Sendable {
 
     private let channel: OriginChannel
     private let state = Mutex(State())
-    /// Called when a handler has read its request to the end, from when on the client's leaving can be watched for.
+    /// Called when a handler has read its request to the end, from when on the client's leaving can be
+    /// watched for.
     private let onComplete: @Sendable () -> Void
 
     init(channel: OriginChannel, onComplete: @escaping @Sendable () -> Void) {
@@ -155,7 +156,8 @@ final class RequestReader: Sendable {
     /// Whether the client asks for the connection to live on.
     var persists: Bool { state.withLock { $0.machine.persists } }
 
-    /// Whether what is left of the body will come without a further word, and is short enough to be read away.
+    /// Whether what is left of the body will come without a further word, and is short enough to be read
+    /// away.
     /// - Parameter limit: The most bytes worth reading; a chunked body is tried.
     func canDrain(limit: UInt64) -> Bool {
         state.withLock { state in

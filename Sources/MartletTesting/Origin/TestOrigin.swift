@@ -1,8 +1,8 @@
 import FoundationEssentials
 package import MartletTransport
 
-/// An HTTP/1.1 origin on loopback, for tests: real sockets, plain or TLS, with handlers that answer or scripts that
-/// misbehave.
+/// An HTTP/1.1 origin on loopback, for tests: real sockets, plain or TLS, with handlers that answer or
+/// scripts that misbehave.
 ///
 /// ```swift
 /// try await TestOrigin.withOrigin(.plain) { request in
@@ -39,8 +39,8 @@ public final class TestOrigin: Sendable {
         try await start(options, handler: OriginHandler(respond))
     }
 
-    /// Starts an origin that plays scripts: the first connection the first one, and so on; those after the last one
-    /// play the last one again.
+    /// Starts an origin that plays scripts: the first connection the first one, and so on; those after the
+    /// last one play the last one again.
     /// - Throws: ``OriginError``.
     public static func start(
         _ options: OriginOptions = .plain, scripts: [ServerScript]
@@ -118,7 +118,8 @@ public final class TestOrigin: Sendable {
 
     // MARK: Scoped use
 
-    /// Runs a closure beside an origin whose requests a handler answers, and stops the origin whatever happens.
+    /// Runs a closure beside an origin whose requests a handler answers, and stops the origin whatever
+    /// happens.
     /// - Returns: What the closure returns.
     /// - Throws: ``OriginError`` when the origin cannot start, else what the closure throws.
     @discardableResult
@@ -164,7 +165,8 @@ public final class TestOrigin: Sendable {
 
     // MARK: Stopping
 
-    /// Stops listening, ends all connections whatever they are doing, and waits until every descriptor is closed.
+    /// Stops listening, ends all connections whatever they are doing, and waits until every descriptor is
+    /// closed.
     ///
     /// A handler that ignores its being cancelled is waited for. Stopping twice is stopping once.
     public func stop() async {
@@ -214,7 +216,8 @@ public final class TestOrigin: Sendable {
     /// The signals of scripts and handlers.
     public var signals: OriginSignals { service.signals }
 
-    /// The certificate of the origin's authority in PEM, which clients are told to trust; `nil` when it is plain.
+    /// The certificate of the origin's authority in PEM, which clients are told to trust; `nil` when it is
+    /// plain.
     public var authorityPEM: String? { credentials?.authorityPEM }
 
     /// The heads of the requests so far; see ``OriginLedger/requests``.

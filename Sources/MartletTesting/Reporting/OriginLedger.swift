@@ -1,7 +1,8 @@
 import MartletTransport
 import Synchronization
 
-/// What happened at a test origin: counts, requests, and the bytes that scripts received; all of it can be awaited.
+/// What happened at a test origin: counts, requests, and the bytes that scripts received; all of it can be
+/// awaited.
 public final class OriginLedger: Sendable {
     private struct Transcript {
         var bytes: [UInt8] = []
@@ -41,7 +42,8 @@ public final class OriginLedger: Sendable {
         state.withLock { Array($0.requests.suffix(recordLimit)) }
     }
 
-    /// What was out of order: bytes that a script did not expect, requests that were not HTTP, handlers that threw.
+    /// What was out of order: bytes that a script did not expect, requests that were not HTTP, handlers that
+    /// threw.
     public var notes: [String] { state.withLock { $0.notes } }
 
     /// The bytes that a script's connection received so far.

@@ -1,8 +1,8 @@
-/// Bytes that depend on nothing but their offset, so that a body of any length can be made without memory and checked
-/// without a copy.
+/// Bytes that depend on nothing but their offset, so that a body of any length can be made without memory and
+/// checked without a copy.
 ///
-/// The pattern repeats after 65,521 bytes. That is a prime, so bytes that were lost, doubled or moved by a power of two
-/// (a buffer, a page, a chunk) do not match.
+/// The pattern repeats after 65,521 bytes. That is a prime, so bytes that were lost, doubled or moved by a
+/// power of two (a buffer, a page, a chunk) do not match.
 public enum TestPattern {
     /// After how many bytes it repeats.
     public static let period = 65_521

@@ -168,7 +168,8 @@ struct ScriptRunner: Sendable {
 
     // MARK: Waiting
 
-    /// Waits for the client's end without taking more than a little of what it sends, so that its writes stall too.
+    /// Waits for the client's end without taking more than a little of what it sends, so that its writes
+    /// stall too.
     private func stall() async {
         let departure = OneShot<Void>()
         channel.watchForDeparture { departure.fulfil(()) }

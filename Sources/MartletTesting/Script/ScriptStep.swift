@@ -80,8 +80,8 @@ public struct ScriptStep: Sendable, Hashable {
     /// Waits so long.
     public static func pause(_ duration: Duration) -> ScriptStep { ScriptStep(action: .pause(duration)) }
 
-    /// Neither reads nor sends until the origin stops, or the client resets the connection; a client that closes in
-    /// order is noticed too, once all it sent before was looked at.
+    /// Neither reads nor sends until the origin stops, or the client resets the connection; a client that
+    /// closes in order is noticed too, once all it sent before was looked at.
     public static let stall = ScriptStep(action: .stall)
 
     /// Reads until the client closes or resets the connection; never fails.
@@ -106,7 +106,7 @@ public struct ScriptStep: Sendable, Hashable {
     /// Raises a signal, for which the test waits with ``OriginSignals/wait(for:within:)``.
     public static func signal(_ name: String) -> ScriptStep { ScriptStep(action: .raise(name)) }
 
-    /// Waits for a signal that the test raises with ``OriginSignals/raise(_:)``, or another connection's script; for at
-    /// most a minute.
+    /// Waits for a signal that the test raises with ``OriginSignals/raise(_:)``, or another connection's
+    /// script; for at most a minute.
     public static func await(_ name: String) -> ScriptStep { ScriptStep(action: .await(name)) }
 }

@@ -1,4 +1,5 @@
-/// What a connection of a test origin does, step by step, without regard for HTTP: for servers that misbehave.
+/// What a connection of a test origin does, step by step, without regard for HTTP: for servers that
+/// misbehave.
 ///
 /// ```swift
 /// ServerScript(
@@ -28,8 +29,8 @@ public struct ServerScript: Sendable, Hashable {
         ServerScript(.expectRequestHead, .send(text), .close)
     }
 
-    /// Reads one request's head and sends a text as it is, so many times on one connection, which then stays open until
-    /// the client leaves.
+    /// Reads one request's head and sends a text as it is, so many times on one connection, which then stays
+    /// open until the client leaves.
     public static func keepAlive(_ text: String, times count: Int = 1) -> ServerScript {
         let round: [ScriptStep] = [.expectRequestHead, .send(text)]
         return ServerScript((0..<max(0, count)).flatMap { _ in round } + [.awaitClose])

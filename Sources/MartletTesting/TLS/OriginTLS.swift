@@ -1,7 +1,8 @@
 public import MartletTransport
 
-/// What a test origin shows and demands over TLS. Every origin has an authority of its own, made when it starts, whose
-/// keys are never written anywhere: clients are told to trust ``OriginCredentials/authorityPEM``.
+/// What a test origin shows and demands over TLS. Every origin has an authority of its own, made when it
+/// starts, whose keys are never written anywhere: clients are told to trust
+/// ``OriginCredentials/authorityPEM``.
 public struct OriginTLS: Sendable, Hashable {
     /// What is right or wrong with the origin's certificate.
     public enum Certificate: Sendable, Hashable {

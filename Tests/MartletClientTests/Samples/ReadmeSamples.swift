@@ -1,3 +1,6 @@
+import MartletTesting
+import Testing
+
 import Martlet
 
 func printPage() async throws {
@@ -62,5 +65,20 @@ enum ReadmeSamples {
         } catch let error as HTTPError where error.isTimeout {
             print("too slow:", error.phase, "sent:", error.wasSent)
         }
+    }
+}
+
+@Suite("The README's own sample of a test")
+struct ReadmeTestSample {
+    @Test("An origin on loopback answers what its handler says")
+    func testing() async throws {
+        let session = HTTPSession()
+        let origin = try await TestOrigin.start { request in
+            .text("Hello, \(request.path)")
+        }
+        let exchange = try await session.get(origin.url("/martlet"))
+        #expect(exchange.response.status == .ok)
+        await origin.stop()
+        #expect(exchange.text == "Hello, /martlet")
     }
 }

@@ -1,0 +1,117 @@
+import FoundationEssentials
+import MartletTesting
+import MartletTransport
+import SystemPackage
+import Testing
+
+@Suite("Files")
+struct FileTests {
+    /// A directory with `site` in it, which is served, and a secret beside it.
+    private final class Directory {
+        let path: String
+
+        init() throws {
+            path =
+                FileManager.default.temporaryDirectory.path
+                + "/martlet-files-\(UInt64.random(in: 0 ... .max))"
+            let site = path + "/site"
+            try FileManager.default.createDirectory(atPath: site + "/sub", withIntermediateDirectories: true)
+            try Data("outside".utf8).write(to: URL(filePath: path + "/secret.txt"))
+            try Data("hello file".utf8).write(to: URL(filePath: site + "/a.txt"))
+            try Data("{}".utf8).write(to: URL(filePath: site + "/sub/b c.json"))
+            try FileManager.default.createSymbolicLink(
+                atPath: site + "/leak.txt", withDestinationPath: path + "/secret.txt")
+            try FileManager.default.createSymbolicLink(atPath: site + "/up", withDestinationPath: path)
+        }
+
+        deinit {
+            try? FileManager.default.removeItem(atPath: path)
+        }
+
+        func client(_ validators: FileValidators = .strong) async throws -> RawClient {
+            try await RawClient(
+                MockTransport(handler: .files(in: FilePath(path + "/site"), validators: validators)))
+        }
+    }
+
+    @Test("A file has its type, length, bytes and validators")
+    func servesFile() async throws {
+        let directory = try Directory()
+        let answer = try await directory.client().get("/a.txt")
+        #expect(answer.status == 200)
+        #expect(answer.text == "hello file")
+        #expect(answer.field("Content-Type") == "text/plain; charset=utf-8")
+        #expect(answer.field("ETag")?.hasPrefix("\"a-") == true)
+        #expect(answer.field("Last-Modified")?.hasSuffix("GMT") == true)
+    }
+
+    @Test("The validators a file was sent with make the next answer a 304")
+    func revalidates() async throws {
+        let directory = try Directory()
+        let client = try await directory.client()
+        let first = try await client.get("/a.txt")
+        let tag = try #require(first.field("ETag"))
+        #expect(try await client.get("/a.txt", fields: "If-None-Match: \(tag)\r\n").status == 304)
+        let part = try await client.get("/a.txt", fields: "Range: bytes=6-\r\nIf-Range: \(tag)\r\n")
+        #expect(part.status == 206)
+        #expect(part.text == "file")
+    }
+
+    @Test("Weak tags are marked, and absent validators are absent")
+    func choosesValidators() async throws {
+        let directory = try Directory()
+        let weak = try await directory.client(.weak)
+        #expect(try await weak.get("/a.txt").field("ETag")?.hasPrefix("W/\"") == true)
+        let none = try await directory.client(.none)
+        let answer = try await none.get("/a.txt")
+        #expect(answer.field("ETag") == nil)
+        #expect(answer.field("Last-Modified") == nil)
+    }
+
+    @Test("Percent-encoded names are decoded once")
+    func decodesNames() async throws {
+        let directory = try Directory()
+        let client = try await directory.client()
+        #expect(try await client.get("/sub/b%20c.json").text == "{}")
+        #expect(try await client.get("/sub/b%2520c.json").status == 404)
+    }
+
+    @Test(
+        "No path leads out of the directory",
+        arguments: [
+            "/../secret.txt", "/%2e%2e/secret.txt", "/sub/../../secret.txt", "/..%2fsecret.txt", "/leak.txt",
+            "/up/secret.txt", "/a.txt%00", "//etc/passwd", "/%2fetc%2fpasswd",
+        ])
+    func staysInside(_ path: String) async throws {
+        let directory = try Directory()
+        let answer = try await directory.client().get(path)
+        #expect([400, 404].contains(answer.status))
+        #expect(!answer.text.contains("outside"))
+    }
+
+    @Test("A directory is listed behind its slash, and without one redirected to it")
+    func listsDirectories() async throws {
+        let directory = try Directory()
+        let client = try await directory.client()
+        let answer = try await client.get("/sub/")
+        #expect(answer.text.contains("<a href=\"./b%20c.json\">b c.json</a>"))
+        let redirect = try await client.get("/sub")
+        #expect(redirect.status == 301)
+        #expect(redirect.field("Location") == "/sub/")
+    }
+
+    @Test("A directory's index.html stands for it")
+    func servesIndex() async throws {
+        let directory = try Directory()
+        try Data("<p>index".utf8).write(to: URL(filePath: directory.path + "/site/index.html"))
+        #expect(try await directory.client().get("/").text == "<p>index")
+    }
+
+    @Test("A missing file is 404, and a method that writes is 405")
+    func refuses() async throws {
+        let directory = try Directory()
+        let client = try await directory.client()
+        #expect(try await client.get("/missing").status == 404)
+        #expect(try await client.get("/a.txt", method: "DELETE").status == 405)
+    }
+}

@@ -1,0 +1,93 @@
+import MartletTransport
+import Synchronization
+import Testing
+
+@Suite("The event loop")
+struct EventLoopTests {
+    /// Notes when it fired, and answers with what the test wants.
+    private final class Target: TimerTarget {
+        let fired = OneShot<MonotonicTime>()
+        let count = Atomic(0)
+        let again: Duration?
+
+        init(again: Duration? = nil) {
+            self.again = again
+        }
+
+        func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+            let count = count.wrappingAdd(1, ordering: .relaxed).newValue
+            if let again, count < 3 { return now.advanced(by: again) }
+            fired.fulfil(now)
+            return nil
+        }
+    }
+
+    @Test("A timer does not fire before its time")
+    func timer() async throws {
+        let loop = try EventLoop.shared.get()
+        let target = Target()
+        let deadline = MonotonicTime.now().advanced(by: .milliseconds(10))
+        loop.schedule(target, token: 1, at: deadline)
+        guard case .value(let fired) = await target.fired.wait(until: .distantFuture, on: loop) else {
+            return
+        }
+        #expect(fired >= deadline)
+    }
+
+    @Test("A timer that answers with a later time is called again")
+    func lazyTimer() async throws {
+        let loop = try EventLoop.shared.get()
+        let target = Target(again: .milliseconds(1))
+        loop.schedule(target, token: 1, at: MonotonicTime.now())
+        _ = await target.fired.wait(until: .distantFuture, on: loop)
+        #expect(target.count.load(ordering: .relaxed) == 3)
+    }
+
+    @Test("A timer does not keep its target in memory")
+    func weakTimer() async throws {
+        let loop = try EventLoop.shared.get()
+        weak var reference: Target?
+        do {
+            let target = Target()
+            reference = target
+            loop.schedule(target, token: 1, at: MonotonicTime.now().advanced(by: .seconds(3600)))
+        }
+        #expect(reference == nil)
+    }
+
+    @Test("A timer armed for sooner than the one the loop sleeps for is in time")
+    func overtakes() async throws {
+        let loop = try EventLoop.start()
+        defer { loop.stop() }
+        let late = Target()
+        loop.schedule(late, token: 1, at: MonotonicTime.now().advanced(by: .seconds(3600)))
+        let soon = Target()
+        loop.schedule(soon, token: 1, at: MonotonicTime.now().advanced(by: .milliseconds(5)))
+        let limit = MonotonicTime.now().advanced(by: .seconds(60))
+        guard case .value = await soon.fired.wait(until: limit, on: try EventLoop.shared.get()) else {
+            Issue.record("the loop slept through it")
+            return
+        }
+    }
+
+    @Test("Tasks that prefer the loop run on its thread, also after they have waited")
+    func executor() async throws {
+        let loop = try EventLoop.start()
+        defer { loop.stop() }
+        let places = await withTaskGroup(of: [Bool].self) { group in
+            for _ in 0..<20 {
+                group.addTask(executorPreference: loop) {
+                    let before = loop.isCurrent
+                    let shot = OneShot<Void>()
+                    Task { shot.fulfil(()) }
+                    _ = await shot.wait(until: .distantFuture, on: loop)
+                    return [before, loop.isCurrent]
+                }
+            }
+            return await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(places.count == 40)
+        #expect(places.allSatisfy { $0 })
+        #expect(!loop.isCurrent)
+    }
+}

@@ -1,0 +1,51 @@
+import MartletTransport
+import Testing
+
+@Suite("Addresses of sockets")
+struct SocketAddressTests {
+    @Test(
+        "Literals are read and written",
+        arguments: [
+            ("127.0.0.1", "127.0.0.1:80"), ("0.0.0.0", "0.0.0.0:80"), ("::1", "[::1]:80"),
+            ("2001:db8::8:800:200c:417a", "[2001:db8::8:800:200c:417a]:80"),
+        ])
+    func literals(text: String, description: String) throws {
+        let address = try #require(SocketAddress(literal: text, port: 80))
+        #expect(address.description == description)
+        #expect(address.host == text)
+        #expect(address.port == 80)
+        #expect(address.family == (text.contains(":") ? .ipv6 : .ipv4))
+        #expect(address == SocketAddress(literal: text, port: 80))
+        #expect(address != SocketAddress(literal: text, port: 81))
+    }
+
+    @Test(
+        "What is no literal is refused",
+        arguments: ["", "localhost", "127.1", "1.2.3.4.5", "[::1]", "::1%lo", "1.2.3.4\0"])
+    func refused(text: String) {
+        #expect(SocketAddress(literal: text, port: 80) == nil)
+    }
+
+    @Test("A port out of range is refused", arguments: [-1, 65_536])
+    func ports(port: Int) {
+        #expect(SocketAddress(literal: "127.0.0.1", port: port) == nil)
+    }
+
+    @Test(
+        "Paths of unix domain sockets are read and written, abstract ones too",
+        arguments: ["/tmp/a.sock", "@name"])
+    func unixPaths(path: String) throws {
+        let address = try #require(SocketAddress(unixPath: path))
+        #expect(address.description == path)
+        #expect(address.family == .unix)
+        #expect(address.port == nil)
+    }
+
+    @Test("A path that does not fit is refused")
+    func longPaths() {
+        #expect(SocketAddress(unixPath: String(repeating: "a", count: 107)) != nil)
+        #expect(SocketAddress(unixPath: String(repeating: "a", count: 108)) == nil)
+        #expect(SocketAddress(unixPath: "") == nil)
+        #expect(SocketAddress(unixPath: "a\0b") == nil)
+    }
+}

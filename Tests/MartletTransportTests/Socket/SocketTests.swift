@@ -1,0 +1,84 @@
+@testable import MartletTransport
+import Testing
+
+@Suite("Sockets and their descriptors")
+struct SocketTests {
+    @Test("A descriptor stays open while a call uses it, though the socket is closed meanwhile")
+    func guardedDescriptor() async throws {
+        let loop = try EventLoop.shared.get()
+        let socket = try Descriptor(.ipv4).register(with: loop)
+        let isOpenInside = socket.withDescriptor { descriptor -> Bool in
+            socket.close()
+            return isOpen(descriptor)
+        }
+        #expect(isOpenInside == true)
+        #expect(socket.isClosed)
+        #expect(socket.withDescriptor { $0 } == nil)
+    }
+
+    @Test("Closing from many threads at once, in the midst of calls, closes once")
+    func closingRaces() async throws {
+        let loop = try EventLoop.shared.get()
+        for _ in 0..<300 {
+            let socket = try Descriptor(.ipv4).register(with: loop)
+            let numbers = await withTaskGroup(of: Int32?.self) { group in
+                for index in 0..<6 {
+                    group.addTask {
+                        if index % 3 == 0 { socket.close() }
+                        return socket.withDescriptor { isOpen($0) ? $0 : nil } ?? -1
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            // A call either had an open descriptor, or none at all.
+            #expect(numbers.allSatisfy { $0 != nil })
+            #expect(socket.isClosed)
+        }
+    }
+
+    private func connect(to address: SocketAddress, _ loop: EventLoop) async throws(TransportError) {
+        let attempt: ConnectAttempt
+        do throws(ConnectFailure) {
+            attempt = try ConnectAttempt(to: address, options: SocketOptions(), loop: loop)
+        } catch {
+            throw .connect([error])
+        }
+        try await attempt.finish(until: StreamPair.soon)
+    }
+
+    @Test("An address where nobody listens is refused with its reason")
+    func refused() async throws {
+        let loop = try EventLoop.shared.get()
+        let free = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
+        let listener = try Listener(address: free, loop: loop)
+        let address = listener.address
+        listener.close()
+        let error = await #expect(throws: TransportError.self) {
+            try await connect(to: address, loop)
+        }
+        guard case .connect(let failures) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(failures.map(\.error.code) == [111])
+        #expect(failures.first?.address == address.description)
+    }
+
+    @Test("A listener that is closed ends the wait for a connection")
+    func closedListener() async throws {
+        let loop = try EventLoop.shared.get()
+        let free = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
+        let listener = try Listener(address: free, loop: loop)
+        let accepting = Task { () -> Bool in
+            do throws(TransportError) {
+                _ = try await listener.accept(loop: loop)
+                return false
+            } catch {
+                if case .closed = error { return true }
+                return false
+            }
+        }
+        listener.close()
+        #expect(await accepting.value)
+    }
+}
