@@ -24,6 +24,7 @@ let package = Package(
     products: [
         .library(name: "Martlet", targets: ["Martlet"]),
         .library(name: "MartletTesting", targets: ["MartletTesting"]),
+        .executable(name: "martlet", targets: ["MartletCLI"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
@@ -57,6 +58,9 @@ let package = Package(
             name: "MartletTesting",
             dependencies: ["MartletWire", "MartletTransport", "MartletClient", httpTypes, systemPackage],
             swiftSettings: strict),
+        .executableTarget(
+            name: "MartletCLI", dependencies: ["Martlet", "MartletTesting", argumentParser],
+            swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),
         .testTarget(name: "MartletTransportTests", dependencies: ["MartletTransport"], swiftSettings: strict),
         .testTarget(
@@ -74,6 +78,6 @@ let package = Package(
             dependencies: ["MartletTesting", "MartletTransport", "MartletWire", systemPackage], swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["Martlet", "MartletTesting", systemPackage], swiftSettings: strict),
+            dependencies: ["Martlet", "MartletTesting", "MartletCLI", systemPackage], swiftSettings: strict),
     ]
 )

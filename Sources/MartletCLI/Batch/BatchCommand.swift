@@ -1,0 +1,32 @@
+import ArgumentParser
+
+/// `martlet batch`: the engine for programs in other languages.
+struct BatchCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "batch", abstract: "Read one JSON request a line, write one JSON reply a line.",
+        discussion: """
+            A request: {"seq":7,"op":"fetch","url":"http://…","method":"GET","headers":[["Name","value"],["Accept",null]],
+            "body":null|"bytes","decompress":true,"http_version":"1.1","max_body":n,"timeout_ms":n,"first":false,
+            "connect_to":["host:port:address:port"],"ca_file":"path","path_as_is":false}
+            Byte strings are Latin-1: one character U+0000–U+00FF is one byte. Unknown keys are refused in the reply.
+            "op" may also be "reset" or "stats". A redirect is answered as it is ("redirect":"manual").
+            """)
+
+    @Option(help: "How many requests run at a time.")
+    var parallel = 32
+
+    @Option(help: ArgumentHelp("A folder, or “memory”. Not supported yet.", visibility: .hidden))
+    var cache: String?
+
+    mutating func validate() throws {
+        guard (1...10_000).contains(parallel) else {
+            throw ValidationError("option --parallel: takes a number from 1 to 10000")
+        }
+        guard cache == nil else { throw ValidationError("option --cache: the cache is not supported yet") }
+    }
+
+    mutating func run() async throws {
+        let status = await BatchEngine(parallel: parallel).run()
+        if status != .success { throw status }
+    }
+}

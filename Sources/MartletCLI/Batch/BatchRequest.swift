@@ -1,0 +1,88 @@
+import HTTPTypes
+import Martlet
+
+/// A request of a batch, read from its line.
+struct BatchRequest: Sendable {
+    /// What is asked for.
+    enum Operation: String, Sendable {
+        case fetch, reset, stats
+    }
+
+    /// The number that the reply carries, as it was written; null while none was read.
+    var sequence = JSONValue.null
+    var operation = Operation.fetch
+    var url = ""
+    var method = "GET"
+    var headers = BatchHeaders()
+    var body: [UInt8]?
+    var decompresses = true
+    var version = HTTPVersion.http11
+    var bodyLimit: Int?
+    var timeout: Duration?
+    var startsClean = false
+    var keepsPath = false
+    var connection = BatchConnection()
+
+    /// Reads a line. The number is kept even if the rest is refused.
+    static func read(_ line: [UInt8]) -> (sequence: JSONValue, request: Result<BatchRequest, BatchFault>) {
+        var request = BatchRequest()
+        do throws(BatchFault) {
+            try request.take(line)
+            return (request.sequence, .success(request))
+        } catch {
+            return (request.sequence, .failure(error))
+        }
+    }
+
+    private mutating func take(_ line: [UInt8]) throws(BatchFault) {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONReader.value(of: line)
+        } catch {
+            throw BatchFault(.other, error.description)
+        }
+        guard case .object(let members) = value else {
+            throw BatchFault(.other, "the line is not a JSON object")
+        }
+        if let (_, number) = members.first(where: { $0.0 == "seq" }) { sequence = number }
+        guard case .number = sequence else {
+            sequence = .null
+            throw BatchFault(.other, "“seq” must be a number")
+        }
+        for (name, value) in members where name != "seq" { try set(name, value) }
+        guard operation != .fetch || !url.isEmpty else { throw BatchFault(.badURL, "there is no URL") }
+    }
+
+    private mutating func set(_ name: String, _ value: JSONValue) throws(BatchFault) {
+        let member = BatchMember(name: name, value: value)
+        switch name {
+        case "op":
+            let text = try member.string()
+            guard let operation = Operation(rawValue: text) else {
+                throw BatchFault(.unsupported, "operation “\(text)” is unknown")
+            }
+            self.operation = operation
+        case "url": url = try member.string()
+        case "method": method = try member.string()
+        case "headers": headers = try BatchHeaders(member)
+        case "body": body = member.isNull ? nil : try member.bytes()
+        case "decompress": decompresses = try member.bool()
+        case "http_version":
+            let text = try member.string()
+            guard let version = HTTPVersion(rawValue: text) else {
+                throw BatchFault(.unsupported, "HTTP version “\(text)” is not supported")
+            }
+            self.version = version
+        case "max_body": bodyLimit = member.isNull ? nil : try member.count()
+        case "timeout_ms": timeout = member.isNull ? nil : .milliseconds(try member.count())
+        case "first": startsClean = try member.bool()
+        case "path_as_is": keepsPath = try member.bool()
+        case "connect_to":
+            connection.redirections = try member.array().map { (item) throws(BatchFault) in
+                try BatchConnection.redirection(try item.string())
+            }
+        case "ca_file": connection.authorityFile = member.isNull ? nil : try member.string()
+        default: try BatchLaterFeatures.check(member)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Martlet
+
+/// What the program exits with: curl's numbers where the meaning is the same.
+struct ExitStatus: Error, Hashable, Sendable {
+    /// 0–255.
+    var code: Int32
+
+    static let success = ExitStatus(code: 0)
+    static let unsupportedScheme = ExitStatus(code: 1)
+    static let usage = ExitStatus(code: 2)
+    static let malformedURL = ExitStatus(code: 3)
+    static let unresolvedHost = ExitStatus(code: 6)
+    static let connectFailed = ExitStatus(code: 7)
+    static let weirdReply = ExitStatus(code: 8)
+    static let partialBody = ExitStatus(code: 18)
+    static let refusedByStatus = ExitStatus(code: 22)
+    static let writeFailed = ExitStatus(code: 23)
+    static let uploadFailed = ExitStatus(code: 25)
+    static let readFailed = ExitStatus(code: 26)
+    static let timedOut = ExitStatus(code: 28)
+    static let tlsFailed = ExitStatus(code: 35)
+    static let emptyReply = ExitStatus(code: 52)
+    static let sendFailed = ExitStatus(code: 55)
+    static let receiveFailed = ExitStatus(code: 56)
+    static let clientCertificate = ExitStatus(code: 58)
+    static let cipher = ExitStatus(code: 59)
+    static let certificateRefused = ExitStatus(code: 60)
+    static let contentCoding = ExitStatus(code: 61)
+    static let tooLarge = ExitStatus(code: 63)
+    static let authorityFile = ExitStatus(code: 77)
+    static let interrupted = ExitStatus(code: 130)
+}
+
+extension ExitStatus {
+    /// The exit code of a call that failed.
+    init(_ error: HTTPError) {
+        switch error.code {
+        case .invalidURL:
+            let isScheme = (error.underlying as? HTTPURL.ParseError)?.code == .unsupportedScheme
+            self = isScheme ? .unsupportedScheme : .malformedURL
+        case .invalidRequest: self = .usage
+        case .resolutionFailed: self = .unresolvedHost
+        case .connectFailed, .systemFailed, .sessionInvalidated: self = .connectFailed
+        case .tlsFailed: self = ExitStatus.ofTLS(error)
+        case .timedOut: self = .timedOut
+        case .connectionLost: self = error.phase == .sending ? .sendFailed : .receiveFailed
+        case .emptyResponse: self = .emptyReply
+        case .truncated: self = .partialBody
+        case .protocolViolation, .limitExceeded: self = .weirdReply
+        case .bodyTooLarge: self = .tooLarge
+        case .contentDecodingFailed: self = .contentCoding
+        case .unacceptableStatus: self = .refusedByStatus
+        case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed: self = .readFailed
+        }
+    }
+
+    private static func ofTLS(_ error: HTTPError) -> ExitStatus {
+        guard let cause = error.underlying as? TLSError else { return .tlsFailed }
+        switch cause.kind {
+        case .nameMismatch, .expired, .notYetValid, .unknownAuthority, .selfSigned, .revoked, .badCertificate:
+            return .certificateRefused
+        case .noTrustRoots: return .authorityFile
+        case .identity: return .clientCertificate
+        case .configuration(let reason): return reason.contains("cipher") ? .cipher : .tlsFailed
+        case .truncated: return error.phase == .receivingBody ? .partialBody : .receiveFailed
+        case .protocolVersion, .handshake, .alert:
+            return error.phase == .securing ? .tlsFailed : .receiveFailed
+        }
+    }
+}

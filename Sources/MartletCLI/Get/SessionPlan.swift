@@ -1,0 +1,116 @@
+import FoundationEssentials
+import Glibc
+import Martlet
+
+/// Settings of a session from the options of a group.
+enum SessionPlan {
+    /// The settings. Looks for the files that TLS needs, if any URL is to be fetched by it.
+    static func configuration(
+        for options: TransferOptions, usesTLS: Bool
+    ) throws(UsageError) -> SessionConfiguration {
+        var configuration = SessionConfiguration.default
+        configuration.resolveOverrides = options.overrides
+        configuration.connectRedirections = options.redirections
+        configuration.unixSocketPath = options.unixSocketPath
+        configuration.connectRace.families = options.families
+        if let delay = options.attemptDelay { configuration.connectRace.attemptDelay = delay }
+        configuration.socketOptions.keepAliveInterval = options.keepAliveInterval
+        if let wait = options.continueTimeout { configuration.continueTimeout = wait }
+        if let name = options.interface { setInterface(name, &configuration) }
+        if usesTLS { configuration.tls = try tls(options) }
+        return configuration
+    }
+
+    /// `name`, `address`, `if!name` or `host!address`.
+    private static func setInterface(_ text: String, _ configuration: inout SessionConfiguration) {
+        let isInterface = text.hasPrefix("if!")
+        let name =
+            isInterface
+            ? String(text.dropFirst(3)) : text.hasPrefix("host!") ? String(text.dropFirst(5)) : text
+        if !isInterface, SocketAddress(literal: name, port: 0) != nil {
+            configuration.socketOptions.localAddress = name
+        } else {
+            configuration.socketOptions.interfaceName = name
+        }
+    }
+
+    private static func tls(_ options: TransferOptions) throws(UsageError) -> TLSSettings {
+        var tls = TLSSettings()
+        tls.minimumVersion = options.minimumTLS
+        tls.maximumVersion = options.maximumTLS
+        tls.cipherList = options.cipherList
+        tls.cipherSuites = options.cipherSuites
+        tls.usesSessionTickets = options.usesTickets
+        if !options.offersProtocols { tls.applicationProtocols = [] }
+        if let file = Environment["SSLKEYLOGFILE"], !file.isEmpty { tls.keyLogFile = file }
+        if options.acceptsAnyCertificate {
+            tls.trust = .dangerouslyAcceptingAnyCertificate
+            tls.verifiesHostName = false
+        } else if options.authorityFile != nil || options.authorityFolder != nil {
+            tls.trust = try trust(options)
+        }
+        if let certificate = options.certificate {
+            tls.identity = try identity(certificate, options)
+        }
+        return tls
+    }
+
+    private static func trust(_ options: TransferOptions) throws(UsageError) -> TrustPolicy {
+        var policy = TrustPolicy.only()
+        if let file = options.authorityFile {
+            policy.roots.append(try readable(file, .authorityFile, "--cacert"))
+        }
+        if let folder = options.authorityFolder {
+            guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
+                throw UsageError("option --capath: “\(folder)” cannot be read", status: .authorityFile)
+            }
+            // As OpenSSL: the files named after the hashes of their subjects.
+            let hashed = names.filter { name in
+                let parts = name.split(separator: ".")
+                return parts.count == 2 && parts[0].count == 8 && parts[0].allSatisfy(\.isHexDigit)
+                    && parts[1].allSatisfy(\.isNumber)
+            }
+            guard !hashed.isEmpty else {
+                throw UsageError(
+                    "option --capath: no hashed certificates in “\(folder)”", status: .authorityFile)
+            }
+            policy.roots += hashed.sorted().map { .file("\(folder)/\($0)") }
+        }
+        return policy
+    }
+
+    /// `FILE` or `FILE:PASSWORD`; a colon in the name is written `\:`.
+    private static func identity(_ text: String, _ options: TransferOptions) throws(UsageError) -> TLSIdentity
+    {
+        var name = ""
+        var password: String?
+        var isEscaped = false
+        for (index, character) in zip(text.indices, text) {
+            if isEscaped {
+                name.append(character)
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else if character == ":" {
+                password = String(text[text.index(after: index)...])
+                break
+            } else {
+                name.append(character)
+            }
+        }
+        let chain = try readable(name, .clientCertificate, "--cert")
+        var key: PEMSource?
+        if let file = options.privateKey { key = try readable(file, .clientCertificate, "--key") }
+        return TLSIdentity(
+            certificateChain: chain, privateKey: key, passphrase: options.passphrase ?? password)
+    }
+
+    private static func readable(
+        _ file: String, _ status: ExitStatus, _ option: String
+    ) throws(UsageError) -> PEMSource {
+        guard unsafe access(file, R_OK) == 0 else {
+            throw UsageError("option \(option): “\(file)” cannot be read", status: status)
+        }
+        return .file(file)
+    }
+}

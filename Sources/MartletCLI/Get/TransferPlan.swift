@@ -1,0 +1,167 @@
+import HTTPTypes
+import Martlet
+import SystemPackage
+
+/// One URL of the command line, with all that its transfer needs.
+struct TransferPlan: Sendable {
+    /// Its place on the command line, from 0.
+    var number: Int
+    /// The URL as it was given.
+    var givenURL: String
+    /// The URL as it is fetched.
+    var url: HTTPURL
+    var request: HTTPRequest
+    var body: HTTPBody
+    /// A body of the same framing that can be opened without harm, for showing the head.
+    var shownBody: HTTPBody
+    var options: RequestOptions
+    /// Where the body goes.
+    var destination: TransferOptions.Destination
+    /// The options of its group.
+    var group: TransferOptions
+    /// Whether it is the first of its group: files of heads begin anew with it.
+    var isFirstOfGroup: Bool
+
+    /// The plans of a group, one for each URL.
+    static func plans(for options: TransferOptions, from number: Int) throws(UsageError) -> [TransferPlan] {
+        guard !options.urls.isEmpty else { throw UsageError("no URL was given; try martlet --help") }
+        guard options.destinations.count <= options.urls.count else {
+            throw UsageError("there are more outputs than URLs")
+        }
+        guard options.uploads.count <= options.urls.count else {
+            throw UsageError("there are more files than URLs")
+        }
+        let sendsData = !options.data.isEmpty && !options.putsDataInQuery
+        guard [sendsData, options.isHead, !options.uploads.isEmpty].count(where: { $0 }) <= 1 else {
+            throw UsageError("only one of -d, -I and -T can be given")
+        }
+        let data = try FormData(options.data)
+        var plans: [TransferPlan] = []
+        for (index, given) in options.urls.enumerated() {
+            let upload = options.uploads.indices.contains(index) ? options.uploads[index] : nil
+            var url = try address(given, options, upload: upload)
+            if options.putsDataInQuery, !data.bytes.isEmpty {
+                url = try adding(data, to: url, given, options)
+            }
+            let destination =
+                options.destinations.indices.contains(index)
+                ? options.destinations[index] : options.usesRemoteNames ? .remoteName : .named("-")
+            plans.append(
+                try TransferPlan(
+                    number: number + index, givenURL: given, url: url, upload: upload,
+                    data: sendsData ? data.bytes : nil, destination: destination, group: options,
+                    isFirstOfGroup: index == 0))
+        }
+        return plans
+    }
+
+    private init(
+        number: Int, givenURL: String, url: HTTPURL, upload: String?, data: [UInt8]?,
+        destination: TransferOptions.Destination, group: TransferOptions, isFirstOfGroup: Bool
+    ) throws(UsageError) {
+        self.number = number
+        self.givenURL = givenURL
+        self.url = url
+        self.destination = destination
+        self.group = group
+        self.isFirstOfGroup = isFirstOfGroup
+        var lines = try HeaderLines(group.headerLines)
+        body = .none
+        shownBody = .none
+        var method = "GET"
+        if group.isHead { method = "HEAD" }
+        if let data {
+            method = "POST"
+            let type = group.hasJSON ? "application/json" : "application/x-www-form-urlencoded"
+            body = .bytes(data, contentType: type)
+            shownBody = body
+            if group.hasJSON { lines.setDefault(.accept, "application/json") }
+        } else if let upload {
+            method = "PUT"
+            if upload == "-" || upload == "." {
+                body = .once(StandardInput(), contentType: nil)
+                shownBody = .stream(contentType: nil) { EmptyPieces() }
+            } else {
+                body = .file(FilePath(upload), contentType: nil)
+                shownBody = body
+            }
+        }
+        if let text = group.method {
+            guard HTTPRequest.Method(text) != nil else {
+                throw UsageError("option -X: “\(text)” is not a method")
+            }
+            method = text
+        }
+        if let range = group.range { lines.setDefault(.range, TransferPlan.rangeField(range)) }
+        if let referer = group.referer, !referer.isEmpty { lines.setDefault(.referer, referer) }
+        if let agent = group.userAgent {
+            if agent.isEmpty { lines.omit(.userAgent) } else { lines.setDefault(.userAgent, agent) }
+        }
+        options = RequestOptions(
+            timeouts: Timeouts(
+                connect: group.connectTimeout ?? .seconds(300), head: nil, idle: nil,
+                total: group.totalTimeout),
+            bodyLimit: group.sizeLimit.map { ByteCount($0) }, decompresses: group.isCompressed && !group.isRaw
+        )
+        options.version = group.version
+        options.isRaw = group.isRaw
+        options.omittedFields = lines.omitted
+        request = HTTPRequest(
+            method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headerFields: lines.fields)
+    }
+
+    /// Bytes from, to: what curl takes; a single number means "from there on".
+    private static func rangeField(_ range: String) -> String {
+        let isNumber = !range.isEmpty && range.utf8.allSatisfy { (48...57).contains($0) }
+        return "bytes=\(range)\(isNumber ? "-" : "")"
+    }
+
+    /// The URL, with `http://` before it where nothing is, and the file's name behind a folder when one is sent.
+    private static func address(
+        _ given: String, _ options: TransferOptions, upload: String?
+    ) throws(UsageError) -> HTTPURL {
+        var text = given
+        if !options.takesBracesLiterally { try refusePatterns(in: text) }
+        if !text.contains("://") { text = "http://\(text)" }
+        let url = try parsed(text, options)
+        guard let upload, upload != "-", upload != ".", url.path.hasSuffix("/"), url.query == nil,
+            let name = upload.split(separator: "/").last
+        else { return url }
+        let item = FormEncoding.encoded([QueryItem(name: String(name), value: nil)], space: .percentEncoded)
+        return try parsed(text.prefix { $0 != "#" } + item, options)
+    }
+
+    private static func adding(
+        _ data: FormData, to url: HTTPURL, _ given: String, _ options: TransferOptions
+    ) throws(UsageError) -> HTTPURL {
+        let text = url.absoluteString.prefix { $0 != "#" }
+        let separator = url.query == nil ? "?" : url.query == "" ? "" : "&"
+        return try parsed("\(text)\(separator)\(String(decoding: data.bytes, as: UTF8.self))", options)
+    }
+
+    private static func parsed(_ text: String, _ options: TransferOptions) throws(UsageError) -> HTTPURL {
+        let url: HTTPURL
+        do throws(HTTPURL.ParseError) {
+            url = try HTTPURL(text, pathAsIs: options.keepsPath)
+        } catch {
+            let isScheme = error.code == .unsupportedScheme
+            throw UsageError(error.description, status: isScheme ? .unsupportedScheme : .malformedURL)
+        }
+        guard url.user == nil else {
+            throw UsageError("credentials are not supported yet, in URLs either")
+        }
+        return url
+    }
+
+    /// curl would make several URLs of one with `{a,b}` or `[1-9]` in it.
+    private static func refusePatterns(in text: String) throws(UsageError) {
+        let host = text.split(separator: "://", maxSplits: 1).last ?? ""
+        let isAddress = host.hasPrefix("[") || host.contains("@[")
+        let rest = isAddress ? host.drop { $0 != "]" }.dropFirst() : host[...]
+        guard !rest.contains(where: { "{}[]".contains($0) }) else {
+            throw UsageError(
+                "URL patterns with { } [ ] are not supported; -g takes them as they are",
+                status: .malformedURL)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import ArgumentParser
+import Glibc
+import Martlet
+
+/// The program: `martlet`.
+@main
+struct MartletCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "martlet", abstract: "HTTP from the command line, with curl's options.",
+        version: "martlet \(martletVersion)", subcommands: subcommands, defaultSubcommand: GetCommand.self)
+
+    private static let subcommands: [any ParsableCommand.Type] = [
+        GetCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self,
+    ]
+
+    /// Runs what the command line says, and exits.
+    static func main() async {
+        Interrupts.prepare()
+        let words = Array(CommandLine.arguments.dropFirst())
+        do {
+            if let words = getWords(words) {
+                try await GetCommand.run(words)
+            } else {
+                var command = try parseAsRoot(words)
+                if var command = command as? any AsyncParsableCommand {
+                    try await command.run()
+                } else {
+                    try command.run()
+                }
+            }
+        } catch let status as ExitStatus {
+            Glibc.exit(status.code)
+        } catch {
+            // A mistake on the command line of one of our own commands is exit code 2, as everywhere here.
+            let message = fullMessage(for: error)
+            let isClean = exitCode(for: error) == .success
+            if isClean {
+                print(message)
+            } else {
+                await Console.complain(message.hasSuffix("\n") ? message : "\(message)\n")
+            }
+            Glibc.exit(isClean ? 0 : ExitStatus.usage.code)
+        }
+        Glibc.exit(0)
+    }
+
+    /// The words for `get`, whose options only it can read; `nil` when another command is meant.
+    private static func getWords(_ words: [String]) -> [String]? {
+        guard let first = words.first else { return nil }
+        if first == "get" { return Array(words.dropFirst()) }
+        let others =
+            subcommands.map { $0.configuration.commandName ?? "" } + ["help", "--help", "-h", "--version"]
+        let isOther =
+            others.contains(first) || first.hasPrefix("--generate-completion-script")
+            || first.hasPrefix("--experimental")
+        return isOther ? nil : words
+    }
+}

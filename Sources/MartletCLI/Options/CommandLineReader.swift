@@ -1,0 +1,123 @@
+/// Reads a command line as curl does: clusters of letters, long names, values as the next word or the rest of a cluster,
+/// options and URLs in any order.
+struct CommandLineReader {
+    /// How deep files of options may name other files.
+    private static let configDepthLimit = 8
+
+    /// What was read.
+    private(set) var groups = [OptionGroup()]
+    private var depth = 0
+
+    /// Reads the words of a command line.
+    /// - Throws: A ``UsageError`` that names the option.
+    mutating func read(_ words: [String]) throws(UsageError) {
+        var index = 0
+        var endsOptions = false
+        while index < words.count {
+            let word = words[index]
+            index += 1
+            if endsOptions || !word.hasPrefix("-") || word == "-" {
+                groups[groups.count - 1].transfer.urls.append(word)
+            } else if word == "--" {
+                endsOptions = true
+            } else if word.hasPrefix("--") {
+                let option = try CommandLineReader.option(named: String(word.dropFirst(2)))
+                try apply(option, shown: word, rest: nil, words, &index)
+            } else {
+                try readCluster(word, words, &index)
+            }
+        }
+    }
+
+    private mutating func readCluster(_ word: String, _ words: [String], _ index: inout Int)
+        throws(UsageError)
+    {
+        var letters = word.dropFirst()
+        while let letter = letters.popFirst() {
+            guard let option = OptionTable.byLetter[letter] else {
+                throw UsageError("option -\(letter): is unknown")
+            }
+            switch option.kind {
+            case .value, .config:
+                // The value is what is left of the word, or else the next word.
+                try apply(
+                    option, shown: "-\(letter)", rest: letters.isEmpty ? nil : String(letters), words, &index)
+                return
+            case .flag, .next, .refused:
+                try apply(option, shown: "-\(letter)", rest: nil, words, &index)
+            }
+        }
+    }
+
+    private mutating func apply(
+        _ option: CurlOption, shown: String, rest: String?, _ words: [String], _ index: inout Int
+    ) throws(UsageError) {
+        switch option.kind {
+        case .flag(let change): try change(&groups[groups.count - 1])
+        case .value(let change):
+            let value = try CommandLineReader.value(of: shown, rest, words, &index)
+            try change(&groups[groups.count - 1], value)
+        case .config:
+            let name = try CommandLineReader.value(of: shown, rest, words, &index)
+            try readConfig(name)
+        case .next:
+            guard !groups[groups.count - 1].transfer.urls.isEmpty else {
+                throw UsageError("option \(shown): no URL stands before it")
+            }
+            var next = OptionGroup()
+            next.global = groups[groups.count - 1].global
+            groups.append(next)
+        case .refused(let reason):
+            throw UsageError("option \(shown): \(reason)")
+        }
+    }
+
+    private static func value(
+        of shown: String, _ rest: String?, _ words: [String], _ index: inout Int
+    ) throws(UsageError) -> String {
+        if let rest { return rest }
+        guard index < words.count else { throw UsageError("option \(shown): needs a value") }
+        index += 1
+        return words[index - 1]
+    }
+
+    /// An option by its long name; one that begins with `no-` is the opposite of a flag where curl has such.
+    private static func option(named name: String) throws(UsageError) -> CurlOption {
+        if let option = OptionTable.byName[name] { return option }
+        if name.hasPrefix("no-"), let option = OptionTable.byName[String(name.dropFirst(3))] {
+            if case .refused = option.kind {
+                // Switching off what there is not changes nothing.
+                return .flag(name) { _ in }
+            }
+            if let opposite = opposites[option.name] { return .flag(name, nil, "", opposite) }
+        }
+        throw UsageError("option --\(name): is unknown")
+    }
+
+    private static let opposites: [String: @Sendable (inout OptionGroup) throws(UsageError) -> Void] = [
+        "include": { $0.transfer.includesHeads = false },
+        "silent": { $0.global.isSilent = false },
+        "show-error": { $0.global.showsErrors = false },
+        "verbose": { $0.global.isVerbose = false },
+        "fail": { $0.transfer.failsOnStatus = false },
+        "compressed": { $0.transfer.isCompressed = false },
+        "insecure": { $0.transfer.acceptsAnyCertificate = false },
+        "raw": { $0.transfer.isRaw = false },
+        "path-as-is": { $0.transfer.keepsPath = false },
+        "create-dirs": { $0.transfer.makesFolders = false },
+        "remote-name-all": { $0.transfer.usesRemoteNames = false },
+        "head": { $0.transfer.isHead = false },
+        "get": { $0.transfer.putsDataInQuery = false },
+        "buffer": { _ in },
+    ]
+
+    private mutating func readConfig(_ name: String) throws(UsageError) {
+        guard depth < CommandLineReader.configDepthLimit else {
+            throw UsageError("option -K: files of options name one another too deep")
+        }
+        let text = String(decoding: try InputFile.contents(of: name), as: UTF8.self)
+        depth += 1
+        defer { depth -= 1 }
+        try read(try ConfigFile.words(of: text, named: name))
+    }
+}

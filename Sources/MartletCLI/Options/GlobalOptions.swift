@@ -1,0 +1,24 @@
+/// What holds for the whole command line, whichever group it stands in.
+struct GlobalOptions: Sendable {
+    /// How a transfer to a file shows how far it has come.
+    enum Progress: String, Sendable, CaseIterable {
+        /// A bar on a terminal, lines elsewhere.
+        case auto
+        /// A bar, drawn again in place.
+        case bar
+        /// Lines.
+        case plain
+        /// One JSON object a line.
+        case json
+        /// Nothing.
+        case none
+    }
+
+    var isSilent = false
+    var showsErrors = false
+    var isVerbose = false
+    var stopsAtFirstError = false
+    var progress = Progress.auto
+    var showsVersion = false
+    var showsHelp = false
+}

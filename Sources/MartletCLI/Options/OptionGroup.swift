@@ -1,0 +1,7 @@
+/// The options up to `--next`, with those that hold for the whole.
+struct OptionGroup: Sendable {
+    /// What holds for this group.
+    var transfer = TransferOptions()
+    /// What holds for all.
+    var global = GlobalOptions()
+}

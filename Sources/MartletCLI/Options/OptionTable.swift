@@ -1,0 +1,209 @@
+import Martlet
+
+/// Every option of `get`: curl's that are carried out, curl's that are refused by name, and our own.
+enum OptionTable {
+    /// All of them.
+    static let all = request + body + output + connection + security + general + refused
+
+    /// By long name.
+    static let byName = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }
+
+    /// By letter.
+    static let byLetter = Dictionary(
+        all.compactMap { option in option.letter.map { ($0, option) } }
+    ) { first, _ in first }
+
+    private static let request: [CurlOption] = [
+        .value("url", nil, "URL", "a URL, as if it stood by itself") { $0.transfer.urls.append($1) },
+        .value("request", "X", "METHOD", "the method, in place of the one that follows from the options") {
+            $0.transfer.method = $1
+        },
+        .value(
+            "header", "H", "LINE", "a field: 'Name: value', 'Name;' for an empty one, 'Name:' for none, @FILE"
+        ) {
+            (group, line) throws(UsageError) in try OptionValues.header(line, &group)
+        },
+        .flag("head", "I", "ask for the head alone, and show it") { $0.transfer.isHead = true },
+        .flag("get", "G", "put the data into the query, and use GET") { $0.transfer.putsDataInQuery = true },
+        .value("user-agent", "A", "TEXT", "what User-Agent says; empty for none") {
+            $0.transfer.userAgent = $1
+        },
+        .value("referer", "e", "URL", "what Referer says") { (group, text) throws(UsageError) in
+            guard !text.hasSuffix(";auto") else {
+                throw UsageError("option -e: “;auto” follows redirects, which are not supported yet")
+            }
+            group.transfer.referer = text
+        },
+        .value("range", "r", "FIRST-LAST", "ask for a part of the resource, in bytes") {
+            $0.transfer.range = $1
+        },
+        .flag("compressed", nil, "ask for gzip or deflate, and undo it") { $0.transfer.isCompressed = true },
+        .flag("raw", nil, "undo neither chunks nor content coding") { $0.transfer.isRaw = true },
+        .flag("http1.0", "0", "speak HTTP/1.0") { $0.transfer.version = .http10 },
+        .flag("http1.1", nil, "speak HTTP/1.1, the default") { $0.transfer.version = .http11 },
+        .flag("path-as-is", nil, "keep . and .. in the path") { $0.transfer.keepsPath = true },
+        .flag("globoff", "g", "take { } [ ] in URLs as they are") { $0.transfer.takesBracesLiterally = true },
+        .value("expect100-timeout", nil, "SECONDS", "how long to wait for 100 Continue; 1 by default") {
+            (group, text) throws(UsageError) in
+            group.transfer.continueTimeout = try OptionValues.seconds(text, "--expect100-timeout")
+        },
+    ]
+
+    private static let body: [CurlOption] = [
+        .value(
+            "data", "d", "DATA", "a form's data, or @FILE without its line breaks; several are joined by &"
+        ) {
+            $0.transfer.data.append(.data($1))
+        },
+        .value("data-ascii", nil, "DATA") { $0.transfer.data.append(.data($1)) },
+        .value("data-raw", nil, "DATA", "as -d, but @ means nothing") { $0.transfer.data.append(.raw($1)) },
+        .value("data-binary", nil, "DATA", "as -d, but a file's line breaks stay") {
+            $0.transfer.data.append(.binary($1))
+        },
+        .value("data-urlencode", nil, "DATA", "as -d, encoded: text, =text, name=text, @FILE, name@FILE") {
+            $0.transfer.data.append(.encoded($1))
+        },
+        .value("json", nil, "DATA", "post JSON, or @FILE: sets Content-Type and Accept") {
+            $0.transfer.data.append(.json($1))
+        },
+        .value("upload-file", "T", "FILE", "put a file; - for standard input, in chunks") {
+            $0.transfer.uploads.append($1)
+        },
+    ]
+
+    private static let output: [CurlOption] = [
+        .value("output", "o", "FILE", "write the body to a file; one for each URL; - for standard output") {
+            $0.transfer.destinations.append(.named($1))
+        },
+        .flag("remote-name", "O", "write the body to a file named after the URL's path") {
+            $0.transfer.destinations.append(.remoteName)
+        },
+        .flag("remote-name-all", nil, "-O for every URL") { $0.transfer.usesRemoteNames = true },
+        .value("output-dir", nil, "DIR", "the folder of the files of -o and -O") {
+            $0.transfer.outputFolder = $1
+        },
+        .flag("create-dirs", nil, "make the folders that -o names") { $0.transfer.makesFolders = true },
+        .flag("include", "i", "show the head before the body") { $0.transfer.includesHeads = true },
+        .value("dump-header", "D", "FILE", "write the heads to a file; - for standard output") {
+            $0.transfer.headsFile = $1
+        },
+        .value("write-out", "w", "FORMAT", "print this when a transfer is over, with curl's variables") {
+            $0.transfer.writeOut = $1
+        },
+        .flag("fail", "f", "no body, and exit code 22, from status 400 on") {
+            $0.transfer.failsOnStatus = true
+            $0.transfer.keepsBodyOnFailure = false
+        },
+        .flag("fail-with-body", nil, "exit code 22 from status 400 on, with the body") {
+            $0.transfer.failsOnStatus = true
+            $0.transfer.keepsBodyOnFailure = true
+        },
+        .value("max-filesize", nil, "BYTES", "refuse larger bodies; K, M, G may follow") {
+            (group, text) throws(UsageError) in group.transfer.sizeLimit = try OptionValues.size(text)
+        },
+    ]
+
+    private static let connection: [CurlOption] = [
+        .value("connect-timeout", nil, "SECONDS", "how long opening a connection may take; 300 by default") {
+            (group, text) throws(UsageError) in
+            group.transfer.connectTimeout = try OptionValues.seconds(text, "--connect-timeout")
+        },
+        .value("max-time", "m", "SECONDS", "how long a whole transfer may take") {
+            (group, text) throws(UsageError) in
+            group.transfer.totalTimeout = try OptionValues.seconds(text, "-m")
+        },
+        .value("resolve", nil, "HOST:PORT:ADDRESS", "use these addresses for a host; several after commas") {
+            (group, text) throws(UsageError) in try OptionValues.resolve(text, &group)
+        },
+        .value("connect-to", nil, "HOST:PORT:HOST:PORT", "connect elsewhere; names stay what they are") {
+            (group, text) throws(UsageError) in
+            group.transfer.redirections.append(try OptionValues.connectTo(text))
+        },
+        .value("unix-socket", nil, "PATH", "connect to a unix domain socket") {
+            $0.transfer.unixSocketPath = $1
+        },
+        .value("abstract-unix-socket", nil, "NAME", "connect to a unix domain socket in the abstract space") {
+            $0.transfer.unixSocketPath = "@" + $1
+        },
+        .value("interface", nil, "NAME", "connect from this interface or address") {
+            $0.transfer.interface = $1
+        },
+        .flag("ipv4", "4", "IPv4 alone") { $0.transfer.families = .ipv4Only },
+        .flag("ipv6", "6", "IPv6 alone") { $0.transfer.families = .ipv6Only },
+        .value("happy-eyeballs-timeout-ms", nil, "MILLISECONDS", "the head start of an address") {
+            (group, text) throws(UsageError) in
+            group.transfer.attemptDelay = .milliseconds(
+                try OptionValues.number(text, "--happy-eyeballs-timeout-ms"))
+        },
+        .flag("no-keepalive", nil, "no TCP probes") { $0.transfer.keepAliveInterval = nil },
+        .flag("keepalive", nil) { $0.transfer.keepAliveInterval = .seconds(60) },
+        .value("keepalive-time", nil, "SECONDS", "after how much silence TCP probes") {
+            (group, text) throws(UsageError) in
+            group.transfer.keepAliveInterval = .seconds(try OptionValues.number(text, "--keepalive-time"))
+        },
+        .flag("tcp-nodelay", nil) { _ in },
+    ]
+
+    private static let security: [CurlOption] = [
+        .flag("insecure", "k", "accept any certificate from anybody") {
+            $0.transfer.acceptsAnyCertificate = true
+        },
+        .value("cacert", nil, "FILE", "trust these authorities alone") { $0.transfer.authorityFile = $1 },
+        .value("capath", nil, "DIR", "trust the authorities in this folder of hashed names alone") {
+            $0.transfer.authorityFolder = $1
+        },
+        .value("cert", "E", "FILE[:PASSWORD]", "a client certificate in PEM") {
+            $0.transfer.certificate = $1
+        },
+        .value("cert-type", nil, "TYPE") { (_, text) throws(UsageError) in
+            try OptionValues.onlyPEM(text, "--cert-type")
+        },
+        .value("key", nil, "FILE", "the certificate's private key in PEM") { $0.transfer.privateKey = $1 },
+        .value("key-type", nil, "TYPE") { (_, text) throws(UsageError) in
+            try OptionValues.onlyPEM(text, "--key-type")
+        },
+        .value("pass", nil, "PHRASE", "the private key's pass phrase") { $0.transfer.passphrase = $1 },
+        .flag("tlsv1", "1") { $0.transfer.minimumTLS = .tls12 },
+        .flag("tlsv1.2", nil, "TLS 1.2 or later, the default") { $0.transfer.minimumTLS = .tls12 },
+        .flag("tlsv1.3", nil, "TLS 1.3 alone") { $0.transfer.minimumTLS = .tls13 },
+        .value("tls-max", nil, "VERSION", "the newest TLS: 1.2, 1.3 or default") {
+            (group, text) throws(UsageError) in group.transfer.maximumTLS = try OptionValues.newestTLS(text)
+        },
+        .value("ciphers", nil, "LIST", "the ciphers for TLS 1.2") { $0.transfer.cipherList = $1 },
+        .value("tls13-ciphers", nil, "LIST", "the cipher suites for TLS 1.3") {
+            $0.transfer.cipherSuites = $1
+        },
+        .flag("no-alpn", nil, "offer no protocol by ALPN") { $0.transfer.offersProtocols = false },
+        .flag("no-sessionid", nil, "resume no TLS sessions") { $0.transfer.usesTickets = false },
+    ]
+
+    private static let general: [CurlOption] = [
+        .flag("silent", "s", "neither progress nor errors") { $0.global.isSilent = true },
+        .flag("show-error", "S", "errors even with -s") { $0.global.showsErrors = true },
+        .flag("verbose", "v", "show what is sent and received, on standard error") {
+            $0.global.isVerbose = true
+        },
+        .flag("no-buffer", "N") { _ in },
+        .flag("disable", "q") { _ in },
+        .flag("fail-early", nil, "stop at the first transfer that fails") {
+            $0.global.stopsAtFirstError = true
+        },
+        .flag("progress-bar", "#", "a bar") { $0.global.progress = .bar },
+        .flag("progress-meter", nil) { $0.global.progress = .auto },
+        .flag("no-progress-meter", nil, "no progress") { $0.global.progress = .none },
+        .value("progress", nil, "FORM", "auto, bar, plain, json or none") {
+            (group, text) throws(UsageError) in
+            guard let progress = GlobalOptions.Progress(rawValue: text) else {
+                throw UsageError("option --progress: “\(text)” is not one of auto, bar, plain, json, none")
+            }
+            group.global.progress = progress
+        },
+        .flag("version", "V", "print the version") { $0.global.showsVersion = true },
+        .flag("help", "h", "print this") { $0.global.showsHelp = true },
+        CurlOption(
+            name: "config", letter: "K", kind: .config, help: "read options from a file", valueName: "FILE"),
+        CurlOption(
+            name: "next", letter: ":", kind: .next, help: "what follows has options of its own", valueName: ""
+        ),
+    ]
+}

@@ -1,0 +1,111 @@
+import FoundationEssentials
+import Martlet
+
+/// Reads the values of options.
+enum OptionValues {
+    /// Seconds, with a fraction if wanted; 0 is "no limit".
+    static func seconds(_ text: String, _ option: String) throws(UsageError) -> Duration? {
+        guard let number = Double(text), number.isFinite, number >= 0, number < 1e9 else {
+            throw UsageError("option \(option): “\(text)” is not a number of seconds")
+        }
+        return number == 0 ? nil : .milliseconds(Int64((number * 1000).rounded(.up)))
+    }
+
+    /// A plain number.
+    static func number(_ text: String, _ option: String) throws(UsageError) -> Int {
+        guard let number = Int(text), number >= 0 else {
+            throw UsageError("option \(option): “\(text)” is not a number")
+        }
+        return number
+    }
+
+    /// Bytes: `1000`, `10K`, `2M`, `1G` (of 1,024 each).
+    static func size(_ text: String) throws(UsageError) -> Int? {
+        let units: [Character: Int] = ["k": 1 << 10, "m": 1 << 20, "g": 1 << 30]
+        let unit = text.last.flatMap { units[Character($0.lowercased())] }
+        let digits = unit == nil ? text[...] : text.dropLast()
+        guard let number = Int(digits), number >= 0 else {
+            throw UsageError("option --max-filesize: “\(text)” is not a number of bytes")
+        }
+        let (bytes, overflow) = number.multipliedReportingOverflow(by: unit ?? 1)
+        guard !overflow else { throw UsageError("option --max-filesize: “\(text)” is too large") }
+        return bytes == 0 ? nil : bytes
+    }
+
+    /// A header line, or a file of them.
+    static func header(_ line: String, _ group: inout OptionGroup) throws(UsageError) {
+        guard line.hasPrefix("@") else {
+            group.transfer.headerLines.append(line)
+            return
+        }
+        let text = String(decoding: try InputFile.contents(of: String(line.dropFirst())), as: UTF8.self)
+        for line in text.split(whereSeparator: \.isNewline) {
+            group.transfer.headerLines.append(String(line))
+        }
+    }
+
+    /// `HOST:PORT:ADDRESS[,ADDRESS]…`, with a `+` before it if wanted; `-HOST:PORT` takes it back.
+    static func resolve(_ text: String, _ group: inout OptionGroup) throws(UsageError) {
+        let isRemoval = text.hasPrefix("-")
+        let rest = text.hasPrefix("+") || isRemoval ? text.dropFirst() : text[...]
+        let parts = rest.split(separator: ":", maxSplits: isRemoval ? 1 : 2, omittingEmptySubsequences: false)
+        guard parts.count == (isRemoval ? 2 : 3), !parts[0].isEmpty, let port = Int(parts[1]),
+            (1...65535).contains(port)
+        else { throw UsageError("option --resolve: “\(text)” is not HOST:PORT:ADDRESS") }
+        let endpoint = Endpoint(host: parts[0].lowercased(), port: port)
+        if isRemoval {
+            group.transfer.overrides[endpoint] = nil
+            return
+        }
+        var addresses: [SocketAddress] = []
+        for part in parts[2].split(separator: ",") {
+            let literal = part.hasPrefix("[") && part.hasSuffix("]") ? part.dropFirst().dropLast() : part
+            guard let address = SocketAddress(literal: String(literal), port: port) else {
+                throw UsageError("option --resolve: “\(part)” is not an IP address")
+            }
+            addresses.append(address)
+        }
+        guard !addresses.isEmpty else { throw UsageError("option --resolve: “\(text)” names no address") }
+        group.transfer.overrides[endpoint] = addresses
+    }
+
+    /// `HOST1:PORT1:HOST2:PORT2`, where each part may be empty and an IPv6 address stands in brackets.
+    static func connectTo(_ text: String) throws(UsageError) -> ConnectRedirection {
+        let error = UsageError("option --connect-to: “\(text)” is not HOST1:PORT1:HOST2:PORT2")
+        var parts = [""]
+        var isBracketed = false
+        for character in text {
+            switch character {
+            case "[" where !isBracketed: isBracketed = true
+            case "]" where isBracketed: isBracketed = false
+            case ":" where !isBracketed: parts.append("")
+            default: parts[parts.count - 1].append(character)
+            }
+        }
+        guard parts.count == 4, !isBracketed else { throw error }
+        var ports: [Int?] = []
+        for text in [parts[1], parts[3]] {
+            guard text.isEmpty || Int(text).map({ (1...65535).contains($0) }) == true else { throw error }
+            ports.append(Int(text))
+        }
+        return ConnectRedirection(
+            fromHost: parts[0].isEmpty ? nil : parts[0].lowercased(), fromPort: ports[0],
+            toHost: parts[2].isEmpty ? nil : parts[2].lowercased(), toPort: ports[1])
+    }
+
+    /// The newest TLS.
+    static func newestTLS(_ text: String) throws(UsageError) -> TLSVersion {
+        switch text {
+        case "1.2": return .tls12
+        case "1.3", "default": return .tls13
+        default: throw UsageError("option --tls-max: TLS “\(text)” is not supported; 1.2 and 1.3 are")
+        }
+    }
+
+    /// PEM is the one format of certificates and keys.
+    static func onlyPEM(_ text: String, _ option: String) throws(UsageError) {
+        guard text.uppercased() == "PEM" else {
+            throw UsageError("option \(option): “\(text)” is not supported; PEM is")
+        }
+    }
+}

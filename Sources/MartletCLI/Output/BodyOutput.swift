@@ -1,0 +1,79 @@
+import FoundationEssentials
+import SystemPackage
+
+/// Where a body goes: standard output, or a file that is made when its first bytes come.
+///
+/// What was written stays when a transfer fails, as with curl.
+actor BodyOutput {
+    /// The file's name; `nil` for standard output.
+    nonisolated let path: String?
+    private let makesFolders: Bool
+    private let mayBeBinary: Bool
+    private var file: FileDescriptor?
+    private var hasWritten = false
+
+    /// Standard output. Binary data are refused on a terminal unless they may be there.
+    init(mayBeBinary: Bool) {
+        path = nil
+        makesFolders = false
+        self.mayBeBinary = mayBeBinary || !Console.outputIsTerminal
+    }
+
+    /// A file.
+    init(path: String, makesFolders: Bool) {
+        self.path = path
+        self.makesFolders = makesFolders
+        mayBeBinary = true
+    }
+
+    /// Writes bytes, of a body or of a head.
+    func write(_ bytes: [UInt8]) async throws(OutputError) {
+        guard !bytes.isEmpty else { return }
+        guard let path else {
+            if !mayBeBinary, !hasWritten, bytes.prefix(2000).contains(0) {
+                throw OutputError(
+                    name: "the terminal",
+                    reason: "the body is binary; “-o -” writes it all the same, “-o FILE” saves it")
+            }
+            hasWritten = true
+            try await Console.write(bytes)
+            return
+        }
+        try await Console.write(bytes, to: try await opened(path), named: path)
+    }
+
+    /// Ends the output: a file is there from now on, be it empty.
+    func finish() async throws(OutputError) {
+        guard let path else { return }
+        _ = try await opened(path)
+        await close()
+    }
+
+    /// Ends the output as it is.
+    func close() async {
+        guard let open = file.take() else { return }
+        await Console.run { _ = try? open.close() }
+    }
+
+    private func opened(_ path: String) async throws(OutputError) -> FileDescriptor {
+        if let file { return file }
+        let makesFolders = makesFolders
+        let result = await Console.run { () -> Result<FileDescriptor, OutputError> in
+            do {
+                let parent = FilePath(path).removingLastComponent().string
+                if makesFolders, !parent.isEmpty {
+                    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+                }
+                return .success(
+                    try FileDescriptor.open(
+                        FilePath(path), .writeOnly, options: [.create, .truncate, .closeOnExec],
+                        permissions: [.ownerReadWrite, .groupRead, .otherRead]))
+            } catch {
+                return .failure(OutputError(name: path, error))
+            }
+        }
+        let opened = try result.get()
+        file = opened
+        return opened
+    }
+}

@@ -1,0 +1,119 @@
+import Synchronization
+
+/// Shows on standard error how far a transfer has come, in the form asked for.
+final class ProgressMeter: Sendable {
+    private struct State {
+        var bytes: UInt64 = 0
+        var total: UInt64?
+        var window = RateWindow()
+        /// Columns of what stands on the terminal's line.
+        var drawnWidth = 0
+        var isOver = false
+    }
+
+    private let form: GlobalOptions.Progress
+    private let text: ProgressText
+    private let url: String
+    private let start = ContinuousClock.now
+    /// Guards the above: the transfer and the task that draws.
+    private let state = Mutex(State())
+
+    /// A meter for a transfer to a file.
+    init(form: GlobalOptions.Progress, name: String, url: String) {
+        self.form = form == .auto ? (Console.errorIsTerminal ? .bar : .plain) : form
+        self.url = url
+        let width = Environment["COLUMNS"].flatMap { Int($0) } ?? 80
+        text = ProgressText(name: name, usesUnicode: Environment.speaksUTF8, width: min(max(width, 20), 400))
+    }
+
+    /// Notes how many bytes have come, of how many.
+    func note(_ bytes: UInt64, of total: UInt64?) {
+        state.withLock { state in
+            state.bytes = bytes
+            state.total = total
+        }
+    }
+
+    /// Draws until it is cancelled.
+    func run() async {
+        if form == .none { return }
+        if form == .json { await Console.complain(event("start", snapshot())) }
+        let interval: Duration = form == .bar ? .milliseconds(100) : .milliseconds(500)
+        var lastLine = ContinuousClock.now
+        while !Task.isCancelled {
+            guard (try? await Task.sleep(for: interval)) != nil else { return }
+            let now = ContinuousClock.now
+            let current = snapshot()
+            switch form {
+            case .bar where now - start >= .milliseconds(400): await draw(text.bar(current))
+            case .json: await Console.complain(event("progress", current))
+            case .plain where now - lastLine >= .seconds(10):
+                lastLine = now
+                await Console.complain(text.line(current) + "\n")
+            default: break
+            }
+        }
+    }
+
+    /// The last line: always written, unless nothing is to be.
+    func finish(_ status: ExitStatus) async {
+        if form == .none { return }
+        let current = snapshot()
+        let isLate = state.withLock { state in
+            defer { state.isOver = true }
+            return state.isOver
+        }
+        if isLate { return }
+        if form == .json {
+            await Console.complain(event("finish", current, status))
+        } else {
+            let line = text.total(current, failed: status != .success)
+            await draw(line)
+            await Console.complain("\n")
+            Interrupts.barIsDrawn = false
+        }
+    }
+
+    private func snapshot() -> ProgressText.State {
+        let elapsed = ContinuousClock.now - start
+        return state.withLock { state in
+            state.window.note(state.bytes, at: elapsed)
+            return ProgressText.State(
+                bytes: state.bytes, total: state.total, rate: state.window.rate,
+                stall: state.window.stall(at: elapsed), elapsed: elapsed)
+        }
+    }
+
+    /// Draws over what stands on the line, in one write.
+    private func draw(_ line: String) async {
+        guard form == .bar else {
+            await Console.complain(line)
+            return
+        }
+        let padding = state.withLock { state in
+            defer { state.drawnWidth = line.count }
+            return max(0, state.drawnWidth - line.count)
+        }
+        Interrupts.barIsDrawn = true
+        await Console.complain("\r\(line)\(String(repeating: " ", count: padding))")
+    }
+
+    private func event(_ name: String, _ current: ProgressText.State, _ status: ExitStatus? = nil) -> String {
+        var members: [(String, JSONValue)] = [("event", .string(name))]
+        if status != nil || name == "start" {
+            members.append(("name", .string(text.name)))
+            members.append(("url", .string(url)))
+        }
+        members.append(("bytes", .number(current.bytes)))
+        members.append(("total", current.total.map { .number($0) } ?? .null))
+        if name != "start" {
+            members.append(("rate", .number(Int(current.rate))))
+            members.append(("seconds", .number(WriteOutValue.seconds(current.elapsed).text)))
+        }
+        if let status {
+            members.append(("ok", .bool(status == .success)))
+            members.append(("exit", .number(status.code)))
+        }
+        return JSONWriter.text(.object(members)) + "\n"
+    }
+}
