@@ -39,7 +39,7 @@ extension HTTPSession {
         control: TransferControl = TransferControl(), _ handle: (DetailedResponse) async throws -> Result
     ) async throws -> Result {
         let call = try Call(
-            request: request, url: url, body: body, options: options, configuration: configuration)
+            request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
             let reader = BodyReader(
                 exchange: answer.exchange, codings: answer.codings, call: call, control: control,
@@ -56,7 +56,7 @@ extension HTTPSession {
         options: RequestOptions = RequestOptions()
     ) async throws -> [UInt8] {
         let call = try Call(
-            request: request, url: url, body: body, options: options, configuration: configuration)
+            request: request, url: url, body: body, options: options, settings: settings)
         let composer = RequestComposer(call: call)
         return try composer.compose(try await composer.prepareBody()).head
     }

@@ -13,8 +13,9 @@ public import SystemPackage
 /// and its connection closes.
 public actor HTTPSession {
     /// The settings. A view with others is made by ``with(_:)``.
-    public nonisolated let configuration: SessionConfiguration
+    public nonisolated var configuration: SessionConfiguration { settings.configuration }
 
+    nonisolated let settings: SessionSettings
     package nonisolated let core: SessionCore
     nonisolated let dialer: Dialer
 
@@ -24,13 +25,13 @@ public actor HTTPSession {
     }
 
     init(configuration: SessionConfiguration, loop: EventLoop) {
-        self.configuration = configuration
+        settings = SessionSettings(configuration)
         core = SessionCore(configuration: configuration, loop: loop)
         dialer = Dialer(settings: configuration.dialSettings, loop: loop)
     }
 
     private init(configuration: SessionConfiguration, core: SessionCore, dialer: Dialer) {
-        self.configuration = configuration
+        settings = SessionSettings(configuration)
         self.core = core
         self.dialer = dialer
     }
@@ -85,7 +86,7 @@ public actor HTTPSession {
         head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         let call = try Call(
-            request: request, url: url, body: body, options: options, configuration: configuration)
+            request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))
             let limit = (options.bodyLimit ?? configuration.bufferedBodyLimit).bytes
@@ -95,7 +96,16 @@ public actor HTTPSession {
             if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit) {
                 throw reader.tooLarge(limit)
             }
-            let body = try await reader.collect()
+            var body: [UInt8] = []
+            do {
+                while let piece = try await reader.next() {
+                    if body.isEmpty { body = piece } else { body += piece }
+                }
+            } catch var error as HTTPError {
+                // What came of a body that was cut stays available (RFC 9112 §8).
+                error.exchange = HTTPSession.exchange(call, answer, body: body)
+                throw error
+            }
             return HTTPSession.exchange(call, answer, body: body)
         }
     }
@@ -115,7 +125,7 @@ public actor HTTPSession {
         let url = try HTTPSession.url(of: request)
         let control = TransferControl()
         let call = try Call(
-            request: request, url: url, body: body, options: options, configuration: configuration)
+            request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
             let reader = BodyReader(
                 exchange: answer.exchange, codings: answer.codings, call: call, control: control,
@@ -184,7 +194,7 @@ public actor HTTPSession {
         options: RequestOptions, control: TransferControl, head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         let call = try Call(
-            request: request, url: url, body: body, options: options, configuration: configuration)
+            request: request, url: url, body: body, options: options, settings: settings)
         let limit = configuration.bufferedBodyLimit.bytes
         return try await run(call, control) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))

@@ -3,25 +3,29 @@ import MartletTransport
 import MartletWire
 
 /// A call as the session's core runs it: everything resolved, nothing sent.
-struct Call: Sendable {
+///
+/// A class, because everything that runs a call holds it, and its many fields would be copied each time.
+final class Call: Sendable {
     /// What was asked for.
-    var request: HTTPRequest
+    let request: HTTPRequest
     /// Where.
-    var url: HTTPURL
+    let url: HTTPURL
     /// With what.
-    var body: HTTPBody
+    let body: HTTPBody
     /// How otherwise than the session.
-    var options: RequestOptions
+    let options: RequestOptions
     /// The clocks in force.
-    var timeouts: Timeouts
-    /// The settings in force.
-    var configuration: SessionConfiguration
+    let timeouts: Timeouts
     /// When it began.
-    var start: MonotonicTime
+    let start: MonotonicTime
+    private let settings: SessionSettings
+
+    /// The settings in force.
+    var configuration: SessionConfiguration { settings.configuration }
 
     init(
         request: HTTPRequest, url: HTTPURL, body: HTTPBody, options: RequestOptions,
-        configuration: SessionConfiguration
+        settings: SessionSettings
     ) throws(HTTPError) {
         guard url.user == nil, url.password == nil else {
             throw HTTPError(
@@ -39,8 +43,8 @@ struct Call: Sendable {
         self.url = url
         self.body = body
         self.options = options
-        timeouts = options.timeouts ?? configuration.timeouts
-        self.configuration = configuration
+        timeouts = options.timeouts ?? settings.configuration.timeouts
+        self.settings = settings
         start = MonotonicTime.now()
     }
 
