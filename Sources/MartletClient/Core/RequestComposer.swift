@@ -42,7 +42,7 @@ struct RequestComposer {
             method: call.request.method.rawValue, target: call.url.requestTarget,
             version: isHTTP10 ? .http10 : .http11)
         if let host = fields[.hostField] {
-            try encoder.field(name: "Host", value: host)
+            try encoder.hostField(host)
         } else if !isOmitted(.hostField) {
             try encoder.field(name: "Host", value: call.url.hostFieldValue)
         }
