@@ -65,11 +65,17 @@ struct RequestComposer {
             try encoder.field(name: "Trailer", value: names)
         }
         encoder.end()
+        let trailers = call.options.trailers.map { ($0.name.rawName, $0.value) }
+        if isChunked, !trailers.isEmpty {
+            // Refused here and not behind the body, which is where they are written.
+            var chunks = ChunkEncoder()
+            _ = try chunks.lastChunk(trailers: trailers)
+        }
         return ExchangeRequest(
             head: encoder.bytes, method: call.request.method.rawValue, version: isHTTP10 ? .http10 : .http11,
             body: prepared.body, expectsContinue: expects, continueWait: call.configuration.continueTimeout,
             wantsKeepAlive: keepsAlive, isRaw: call.options.isRaw,
-            trailers: call.options.trailers.map { ($0.name.rawName, $0.value) })
+            trailers: trailers)
     }
 
     /// Several `Cookie` fields are one in HTTP/1.1 (RFC 6265bis §5.7.3).
