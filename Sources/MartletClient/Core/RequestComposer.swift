@@ -80,7 +80,8 @@ struct RequestComposer {
 
     /// Several `Cookie` fields are one in HTTP/1.1 (RFC 6265bis §5.7.3).
     private func encodeCookies(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
-        let cookies = fields[values: .cookie]
+        var cookies = fields[values: .cookie]
+        if cookies.isEmpty, !isOmitted(.cookie) { cookies = call.configuration.headers[values: .cookie] }
         if !cookies.isEmpty { try encoder.field(name: "Cookie", value: cookies.joined(separator: "; ")) }
     }
 
