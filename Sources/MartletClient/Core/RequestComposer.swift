@@ -140,10 +140,12 @@ struct RequestComposer {
             if let known = prepared.length, known != length {
                 throw refusal("Content-Length says \(length), but the body has \(known) bytes")
             }
-            if prepared.length == nil {
-                guard case .source(let source, _) = prepared.body else {
+            if case .none = prepared.body {
+                guard length == 0 else {
                     throw refusal("Content-Length says \(length), but there is no body")
                 }
+                prepared.length = 0
+            } else if case .source(let source, nil) = prepared.body {
                 prepared = PreparedBody(body: .source(source, length: length), length: length)
             }
         }
