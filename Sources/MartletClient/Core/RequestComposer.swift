@@ -5,7 +5,9 @@ import SystemPackage
 
 /// Turns a call into what an exchange sends: the fields in their final form, the framing, the bytes of the head.
 ///
-/// Whatever could split the request, or frame its body in two ways, is refused here, before a byte is written.
+/// Whatever could split the request, or frame its body in two ways, is refused here, before a byte is written. Values of
+/// `HTTPFields` come here with CR, LF and NUL replaced by spaces already: the type does so when they are set, and what they
+/// were cannot be known any more.
 struct RequestComposer {
     /// The call.
     let call: Call
