@@ -66,7 +66,7 @@ let package = Package(
             name: "MartletClientTests",
             dependencies: [
                 "Martlet", "MartletClient", "MartletTesting", "CZlib", "MartletTransport",
-                "MartletConnections", "MartletWire", systemPackage,
+                "MartletConnections", "MartletWire", systemPackage, logging,
             ],
             swiftSettings: strict),
         .testTarget(name: "MartletTestingTests", dependencies: ["MartletTesting"], swiftSettings: strict),
