@@ -70,7 +70,7 @@ let package = Package(
             name: "MartletClientTests",
             dependencies: [
                 "Martlet", "MartletClient", "MartletTesting", "CZlib", "MartletTransport",
-                "MartletConnections", "MartletWire", systemPackage,
+                "MartletConnections", "MartletWire", systemPackage, logging,
             ],
             swiftSettings: strict),
         .testTarget(

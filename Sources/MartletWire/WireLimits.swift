@@ -16,9 +16,13 @@ public struct WireLimits: Sendable, Hashable, Codable {
 
     /// The most lines a head or trailer section may have, the start line and the final empty line included.
     ///
-    /// Unit: lines. Default: 1,000. Stops a flood of tiny fields whose bookkeeping costs more than their
-    /// bytes.
+    /// Unit: lines, at most 65,000; larger values count as that, since the types that hold fields end the
+    /// process at 65,535. Default: 1,000. Stops a flood of tiny fields whose bookkeeping costs more than
+    /// their bytes.
     public var lineCountLimit = 1000
+
+    /// The largest ``lineCountLimit`` that has an effect.
+    static let lineCountMaximum = 65_000
 
     /// The most informational (1xx) responses before the final one.
     ///

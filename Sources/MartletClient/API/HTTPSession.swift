@@ -296,7 +296,20 @@ public actor HTTPSession {
                 .invalidURL, phase: .preparing,
                 message: "the request has no scheme or no authority, and so no place to go")
         }
-        return try HTTPSession.url("\(scheme)://\(authority)\(request.path ?? "/")")
+        let path = request.path ?? "/"
+        // Joined to a URL, a part must not reach into the next one: what they say is where the request goes.
+        guard !authority.utf8.contains(where: { "/?#".utf8.contains($0) }) else {
+            throw HTTPError(
+                .invalidURL, phase: .preparing,
+                message: "the request's authority is more than a host and a port"
+            )
+        }
+        guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") || path.utf8.first == UInt8(ascii: "?")
+        else {
+            throw HTTPError(
+                .invalidURL, phase: .preparing, message: "the request's path does not begin with a slash")
+        }
+        return try HTTPSession.url("\(scheme)://\(authority)\(path)")
     }
 
     static func url(_ string: String) throws(HTTPError) -> HTTPURL {

@@ -5,7 +5,9 @@ import SystemPackage
 
 /// Turns a call into what an exchange sends: the fields in their final form, the framing, the bytes of the head.
 ///
-/// Whatever could split the request, or frame its body in two ways, is refused here, before a byte is written.
+/// Whatever could split the request, or frame its body in two ways, is refused here, before a byte is written. Values of
+/// `HTTPFields` come here with CR, LF and NUL replaced by spaces already: the type does so when they are set, and what they
+/// were cannot be known any more.
 struct RequestComposer {
     /// The call.
     let call: Call
@@ -42,7 +44,7 @@ struct RequestComposer {
             method: call.request.method.rawValue, target: call.url.requestTarget,
             version: isHTTP10 ? .http10 : .http11)
         if let host = fields[.hostField] {
-            try encoder.field(name: "Host", value: host)
+            try encoder.hostField(host)
         } else if !isOmitted(.hostField) {
             try encoder.field(name: "Host", value: call.url.hostFieldValue)
         }
@@ -65,16 +67,23 @@ struct RequestComposer {
             try encoder.field(name: "Trailer", value: names)
         }
         encoder.end()
+        let trailers = call.options.trailers.map { ($0.name.rawName, $0.value) }
+        if isChunked, !trailers.isEmpty {
+            // Refused here and not behind the body, which is where they are written.
+            var chunks = ChunkEncoder()
+            _ = try chunks.lastChunk(trailers: trailers)
+        }
         return ExchangeRequest(
             head: encoder.bytes, method: call.request.method.rawValue, version: isHTTP10 ? .http10 : .http11,
             body: prepared.body, expectsContinue: expects, continueWait: call.configuration.continueTimeout,
             wantsKeepAlive: keepsAlive, isRaw: call.options.isRaw,
-            trailers: call.options.trailers.map { ($0.name.rawName, $0.value) })
+            trailers: trailers)
     }
 
     /// Several `Cookie` fields are one in HTTP/1.1 (RFC 6265bis §5.7.3).
     private func encodeCookies(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
-        let cookies = fields[values: .cookie]
+        var cookies = fields[values: .cookie]
+        if cookies.isEmpty, !isOmitted(.cookie) { cookies = call.configuration.headers[values: .cookie] }
         if !cookies.isEmpty { try encoder.field(name: "Cookie", value: cookies.joined(separator: "; ")) }
     }
 
@@ -133,10 +142,12 @@ struct RequestComposer {
             if let known = prepared.length, known != length {
                 throw refusal("Content-Length says \(length), but the body has \(known) bytes")
             }
-            if prepared.length == nil {
-                guard case .source(let source, _) = prepared.body else {
+            if case .none = prepared.body {
+                guard length == 0 else {
                     throw refusal("Content-Length says \(length), but there is no body")
                 }
+                prepared.length = 0
+            } else if case .source(let source, nil) = prepared.body {
                 prepared = PreparedBody(body: .source(source, length: length), length: length)
             }
         }

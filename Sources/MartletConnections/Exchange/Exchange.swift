@@ -14,6 +14,7 @@ package final class Exchange: Sendable {
         var writer: UploadWriter?
         var isCancelled = false
         var isReleased = false
+        var hasFailed = false
         var wasSent = false
         var isResponseComplete = false
         var interim: [ResponseHead] = []
@@ -278,7 +279,8 @@ package final class Exchange: Sendable {
 
     /// Gives up a body that was not read to its end.
     private func abandon() {
-        guard state.withLock({ $0.phase == .receivingBody }), let left = connection.remainingPayload,
+        guard state.withLock({ $0.phase == .receivingBody && !$0.hasFailed }),
+            let left = connection.remainingPayload,
             left <= UInt64(Exchange.drainLimit)
         else {
             lease.release(isReusable: false)
@@ -307,7 +309,10 @@ package final class Exchange: Sendable {
     }
 
     private func failure(_ cause: ExchangeError.Cause) -> ExchangeError {
-        let state = state.withLock { $0 }
+        let state = state.withLock { state in
+            state.hasFailed = true
+            return state
+        }
         let wasSent = state.wasSent || (state.writer?.byteCount ?? 0) > 0
         var waited: Duration?
         if case .timedOut(let clock) = cause {

@@ -161,6 +161,10 @@ package final class HTTP1Connection: Sendable {
                 if pending.payload > 0 { return .bytes(filled, isLast: false) }
                 buffer.consume(pending.framing)
                 pending.framing = 0
+                if isRaw, machine.isResponseFinished {
+                    // What ended the response went out as payload; what follows belongs to no response.
+                    return filled > 0 ? .bytes(filled, isLast: true) : .end
+                }
                 let received = try buffer.withUnread { unread throws(WireError) in try machine.receive(unread)
                 }
                 if isRaw, received.consumed > 0 {

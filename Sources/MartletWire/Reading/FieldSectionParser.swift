@@ -16,7 +16,7 @@ struct FieldSectionParser: Sendable {
         init(head limits: WireLimits) {
             sectionByteLimit = Rules.clamped(limits.headByteLimit)
             lineByteLimit = Rules.clamped(limits.lineByteLimit)
-            lineCountLimit = limits.lineCountLimit
+            lineCountLimit = min(limits.lineCountLimit, WireLimits.lineCountMaximum)
             acceptsBareLineFeed = limits.toleratesBareLineFeed && !limits.isStrict
             acceptsFold = !limits.isStrict
             isTrailer = false
@@ -27,7 +27,7 @@ struct FieldSectionParser: Sendable {
         init(trailers limits: WireLimits, at offset: Int) {
             sectionByteLimit = Rules.clamped(limits.trailerByteLimit)
             lineByteLimit = Rules.clamped(limits.lineByteLimit)
-            lineCountLimit = limits.lineCountLimit
+            lineCountLimit = min(limits.lineCountLimit, WireLimits.lineCountMaximum)
             acceptsBareLineFeed = false
             acceptsFold = !limits.isStrict
             isTrailer = true

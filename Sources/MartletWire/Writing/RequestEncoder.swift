@@ -52,8 +52,19 @@ package struct RequestEncoder: Sendable {
     ///   - port: the port, or nil when it is the scheme's default and so stays unsaid.
     /// - Throws: `invalidHost` for bytes no host can have.
     package mutating func host(_ host: String, port: UInt16?) throws(WireError) {
-        let span = host.utf8.span
-        var isAddress = false
+        if host.isEmpty { throw writer.refuse(.invalidHost, at: 0) }
+        let isAddress = host.utf8.contains(UInt8(ascii: ":"))
+        let name = isAddress && !host.hasPrefix("[") ? "[\(host)]" : host
+        try hostField(port.map { "\(name):\($0)" } ?? name)
+    }
+
+    /// Adds a Host field whose value, host and port together, is given as it shall stand.
+    ///
+    /// An empty one is allowed: that is what a request without an authority has (RFC 9110 §7.2).
+    ///
+    /// - Throws: `invalidHost` for bytes no host can have.
+    package mutating func hostField(_ value: String) throws(WireError) {
+        let span = value.utf8.span
         for index in span.indices {
             let byte = span[index]
             let isHost =
@@ -61,11 +72,8 @@ package struct RequestEncoder: Sendable {
                 && byte != UInt8(ascii: "#") && byte != UInt8(ascii: "@") && byte != UInt8(ascii: "\\")
                 && byte != UInt8(ascii: ",")
             guard isHost else { throw writer.refuse(.invalidHost, at: index) }
-            isAddress = isAddress || byte == UInt8(ascii: ":")
         }
-        if host.isEmpty { throw writer.refuse(.invalidHost, at: 0) }
-        let name = isAddress && !host.hasPrefix("[") ? "[\(host)]" : host
-        try field(name: "Host", value: port.map { "\(name):\($0)" } ?? name)
+        try field(name: "Host", value: value)
     }
 
     /// Adds all cookie pairs as the one Cookie line that HTTP/1.1 allows (RFC 6265 §5.4); nothing for none.

@@ -54,6 +54,16 @@ struct LimitTests {
         #expect(outcome.error == WireError(.tooManyLines(limit: 1000), at: 17 + 999 * 4))
     }
 
+    @Test("No setting allows more lines than the types that hold fields can take")
+    func lineCountMaximum() {
+        let limits = limits {
+            $0.lineCountLimit = .max
+            $0.headByteLimit = .max
+        }
+        let outcome = fault(start: "HTTP/1.1 200 OK\r\n", endless: "A:\r\n", limits: limits)
+        #expect(outcome.error == WireError(.tooManyLines(limit: 65_000), at: 17 + 64_999 * 4))
+    }
+
     @Test("A flood of empty lines before the status line is refused")
     func manyEmptyLines() {
         let outcome = fault(start: "", endless: "\r\n")

@@ -143,6 +143,29 @@ struct RequestEncoderTests {
         #expect(fault?.code == .invalidHost)
     }
 
+    @Test(
+        "A Host field given whole is refused where it could end the line or name two hosts",
+        arguments: ["a\r\nb", "a b", "a/b", "a@b", "a#b", "a?b", "a\\b", "a, b", "a\0", "\u{E9}"])
+    func badHostField(value: String) {
+        let fault = fault { encoder throws(WireError) in
+            try encoder.begin(method: "GET", target: "/")
+            try encoder.hostField(value)
+        }
+        #expect(fault?.code == .invalidHost)
+    }
+
+    @Test(
+        "A Host field given whole stands as it is, be it empty",
+        arguments: ["a.example:8080", "[::1]:80", ""])
+    func hostField(value: String) throws {
+        let text = try text {
+            try $0.begin(method: "GET", target: "/")
+            try $0.hostField(value)
+            $0.end()
+        }
+        #expect(text == "GET / HTTP/1.1\r\nHost: \(value)\r\n\r\n")
+    }
+
     @Test("Cookies go out as one line, and none as no line")
     func cookies() throws {
         let text = try text {

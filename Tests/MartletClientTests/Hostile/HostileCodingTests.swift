@@ -1,0 +1,180 @@
+import MartletClient
+import MartletTesting
+import Testing
+
+/// Compressed bodies that are corrupt, cut, oversized or nested, as a session meets them.
+@Suite("Hostile content codings", .timeLimit(.minutes(2)))
+struct HostileCodingTests {
+    private static let sample = Deflated.sample(5000)
+    private static let gzip = Deflated.bytes(sample, as: .gzip)
+
+    /// What becomes of a body whose length is announced and met.
+    private func receive(
+        _ body: [UInt8], coding: String = "gzip", lines: String = "", isStreamed: Bool = false,
+        headers: HTTPFields = HTTPFields(), configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> HostileReceipt {
+        var received = HostileReceipt()
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\n\(lines)Content-Length: \(body.count)\r\n\r\n"
+        // The framing is in order, so the connection may be used again; where it is not, the second one answers.
+        let script = ServerScript(
+            .expectRequestHead, .send(Array(head.utf8) + body), .expectRequestHead, .send(HostileScene.good),
+            .awaitClose)
+        try await HostileScene.with(.memory, script, configure: configure) { scene in
+            received = await scene.request(isStreamed: isStreamed, headers: headers)
+            #expect(await scene.next() == "good")
+        }
+        return received
+    }
+
+    @Test("A gzip body cut at any byte is an error although its length was met", arguments: [false, true])
+    func cut(isStreamed: Bool) async throws {
+        let gzip = Deflated.bytes(Array("hello hello hello".utf8), as: .gzip)
+        for count in 1..<gzip.count {
+            let receipt = try await receive(Array(gzip.prefix(count)), isStreamed: isStreamed)
+            #expect(receipt.error?.code == .contentDecodingFailed, "after \(count) bytes")
+            #expect("hello hello hello".hasPrefix(receipt.text))
+        }
+    }
+
+    @Test("A wrong checksum, a wrong length and a flipped byte are errors", arguments: [8, 4, 300, 200])
+    func corrupt(_ fromEnd: Int) async throws {
+        var body = HostileCodingTests.gzip
+        body[body.count - fromEnd] ^= 0x55
+        let receipt = try await receive(body)
+        #expect(receipt.error?.code == .contentDecodingFailed)
+        #expect(receipt.body.isEmpty)
+    }
+
+    @Test(
+        "A body that is not what its coding says is an error",
+        arguments: ["gzip", "deflate", "x-gzip", "GZIP"])
+    func notEncoded(_ coding: String) async throws {
+        let receipt = try await receive(
+            Array("<html>EVIL EVIL EVIL</html>".utf8), coding: coding, isStreamed: true)
+        #expect(receipt.error?.code == .contentDecodingFailed)
+        #expect(!receipt.isPoisoned)
+    }
+
+    @Test("Bytes behind a gzip body are an error", arguments: ["EVIL", "\u{1F}"])
+    func trailing(_ junk: String) async throws {
+        let receipt = try await receive(HostileCodingTests.gzip + Array(junk.utf8))
+        #expect(receipt.error?.code == .contentDecodingFailed)
+    }
+
+    @Test("Two gzip members are one body")
+    func members() async throws {
+        let receipt = try await receive(
+            Deflated.bytes(Array("one ".utf8), as: .gzip) + Deflated.bytes(Array("two".utf8), as: .gzip))
+        #expect(receipt.text == "one two")
+    }
+
+    @Test("An empty body with a coding is an empty body")
+    func empty() async throws {
+        let receipt = try await receive([])
+        #expect(receipt.error == nil)
+        #expect(receipt.body.isEmpty)
+    }
+
+    @Test("A bomb is stopped by its ratio, whether streamed or collected", arguments: [false, true])
+    func bomb(isStreamed: Bool) async throws {
+        let body = Deflated.bytes([UInt8](repeating: 0, count: 32 << 20), as: .gzip)
+        let receipt = try await receive(body, isStreamed: isStreamed)
+        #expect(receipt.error?.code == .contentDecodingFailed)
+        #expect(receipt.body.count <= (10 << 20) + (64 << 10))
+    }
+
+    @Test("A bomb within a bomb is stopped after little work")
+    func nestedBomb() async throws {
+        let inner = Deflated.bytes([UInt8](repeating: 0, count: 32 << 20), as: .gzip)
+        let receipt = try await receive(
+            Deflated.bytes(inner, as: .gzip), coding: "gzip, gzip", isStreamed: true)
+        #expect(receipt.error?.code == .contentDecodingFailed)
+        #expect(receipt.body.count <= (10 << 20) + (64 << 10))
+    }
+
+    @Test("Bounds set smaller are honoured")
+    func smallerBounds() async throws {
+        let zeros = Deflated.bytes([UInt8](repeating: 0, count: 100_000), as: .gzip)
+        let ratio = try await receive(zeros) {
+            $0.decompressionLimits.ratioThreshold = 1000
+            $0.decompressionLimits.maximumRatio = 10
+        }
+        #expect(ratio.error?.code == .contentDecodingFailed)
+        let size = try await receive(zeros) { $0.decompressionLimits.maximumByteCount = 99_999 }
+        #expect(size.error?.code == .bodyTooLarge)
+        let whole = try await receive(zeros) { $0.decompressionLimits.maximumByteCount = 100_000 }
+        #expect(whole.body.count == 100_000)
+    }
+
+    @Test(
+        "More than five codings are refused, in one field or in many",
+        arguments: [
+            ("gzip, gzip, gzip, gzip, gzip, gzip", ""),
+            ("gzip", String(repeating: "Content-Encoding: gzip\r\n", count: 19)),
+            ("identity,identity,identity,identity,identity,gzip", ""),
+            (String(repeating: "gzip,", count: 5000), ""),
+        ])
+    func tooManyCodings(_ coding: String, _ lines: String) async throws {
+        let receipt = try await receive(HostileCodingTests.gzip, coding: coding, lines: lines)
+        #expect(receipt.error?.code == .contentDecodingFailed)
+        #expect(receipt.body.isEmpty)
+    }
+
+    @Test("Five codings are undone")
+    func fiveCodings() async throws {
+        var body = Array("hello".utf8)
+        for _ in 0..<5 { body = Deflated.bytes(body, as: .gzip) }
+        let receipt = try await receive(body, coding: "gzip, gzip, gzip, gzip, gzip")
+        #expect(receipt.text == "hello")
+    }
+
+    @Test(
+        "A body with an unknown coding passes through as it came",
+        arguments: ["br", "zstd", "gzip, br", "gzip;q=1"])
+    func unknownCoding(_ coding: String) async throws {
+        let receipt = try await receive(HostileCodingTests.gzip, coding: coding)
+        #expect(receipt.error == nil)
+        #expect(receipt.body == HostileCodingTests.gzip)
+        #expect(receipt.fields[.contentEncoding] == coding)
+    }
+
+    @Test("What the request asked for itself, or did not ask for, is delivered as it came")
+    func notAskedFor() async throws {
+        let own = try await receive(HostileCodingTests.gzip, headers: [.acceptEncoding: "gzip"])
+        #expect(own.body == HostileCodingTests.gzip)
+        let none = try await receive(HostileCodingTests.gzip) { $0.decompressesResponses = false }
+        #expect(none.body == HostileCodingTests.gzip)
+        let range = try await receive(HostileCodingTests.gzip, headers: [.range: "bytes=0-"])
+        #expect(range.body == HostileCodingTests.gzip)
+    }
+
+    @Test("A corrupt download leaves no file")
+    func corruptDownload() async throws {
+        let body = HostileCodingTests.gzip.dropLast()
+        let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(body.count)\r\n\r\n"
+        let folder = try TemporaryFolder()
+        let script = ServerScript(.expectRequestHead, .send(Array(head.utf8) + body), .awaitClose)
+        try await HostileScene.with(.memory, script) { scene in
+            await #expect(throws: HTTPError.self) {
+                try await scene.session.download(scene.base + "/file", to: FilePath(folder.path + "/file"))
+            }
+            let left = try folder.contents()
+            #expect(left.isEmpty)
+        }
+    }
+
+    @Test("A chunked gzip body that breaks off is an error of the framing, not a short body")
+    func brokenChunks() async throws {
+        let part = HostileCodingTests.gzip.prefix(100)
+        let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n"
+        let script = ServerScript(
+            .expectRequestHead, .send(Array(head.utf8) + part + Array("\r\n".utf8)), .close)
+        try await HostileScene.with(.plain, script) { scene in
+            let receipt = await scene.request(isStreamed: true)
+            #expect(receipt.error?.code == .truncated)
+            #expect(HostileCodingTests.sample.starts(with: receipt.body))
+            #expect(await scene.next() == "good")
+        }
+    }
+}

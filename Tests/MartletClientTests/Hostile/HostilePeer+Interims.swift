@@ -1,0 +1,44 @@
+import MartletClient
+
+extension HostilePeer {
+    private static let early = "HTTP/1.1 103 Early Hints\r\nLink: EVIL\r\nSet-Cookie: EVIL\r\n\r\n"
+    private static let final = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+    /// Interim responses: too many, at the wrong place, or of the wrong kind (RFC 9110 §15.2).
+    static let interims: [HostilePeer] = [
+        HostilePeer(
+            "Ten early hints, whose fields must not leak", String(repeating: early, count: 10) + final,
+            .answered("hello", isKept: true)),
+        HostilePeer(
+            "Eleven early hints", String(repeating: early, count: 11) + final, .refused(.limitExceeded)),
+        HostilePeer(
+            "A flood of early hints", String(repeating: early, count: 20_000), .refused(.limitExceeded)),
+        HostilePeer(
+            "A flood of interim responses of unknown kinds",
+            (0..<1000).map { "HTTP/1.1 \(102 + $0 % 97) X\r\n\r\n" }.joined(), .refused(.limitExceeded)),
+        HostilePeer(
+            "100 although nobody asked", "HTTP/1.1 100 Continue\r\n\r\n" + final,
+            .answered("hello", isKept: true)),
+        HostilePeer(
+            "100 with a length that covers the final response",
+            "HTTP/1.1 100 Continue\r\nContent-Length: 40\r\n\r\n" + final, .answered("hello", isKept: true)),
+        HostilePeer(
+            "100 that claims to be chunked",
+            "HTTP/1.1 100 Continue\r\nTransfer-Encoding: chunked\r\n\r\n" + final,
+            .answered("hello", isKept: true)),
+        HostilePeer(
+            "101 although nobody asked",
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nEVIL",
+            .refused(.protocolViolation, at: 0)),
+        HostilePeer(
+            "101 behind 100", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\nEVIL",
+            .refused(.protocolViolation)),
+        HostilePeer("100 and no more", "HTTP/1.1 100 Continue\r\n\r\n", .refused(.truncated), closes: true),
+        HostilePeer(
+            "100 behind the final response", final + "HTTP/1.1 100 Continue\r\n\r\n",
+            .answered("hello", isKept: false)),
+        HostilePeer(
+            "A malformed interim response", "HTTP/1.1 103 Early\r\nEVIL\r\n\r\n" + final,
+            .refused(.protocolViolation)),
+    ]
+}

@@ -1,0 +1,259 @@
+import MartletClient
+import MartletTesting
+import Testing
+
+/// Requests that would be two, or be framed in two ways: refused before a byte is written, or mended to one.
+@Suite("Request injection", .timeLimit(.minutes(2)))
+struct RequestInjectionTests {
+    /// Sends a request that must be refused before anything is opened.
+    private func refused(
+        _ code: HTTPError.Code, sourceLocation: SourceLocation = #_sourceLocation,
+        _ call: (HTTPSession, String) async throws -> Void
+    ) async throws {
+        try await TestOrigin.withOrigin(respond: { _ in .text("EVIL") }) { origin in
+            let session = HTTPSession()
+            do {
+                try await call(session, origin.base)
+                Issue.record("not refused", sourceLocation: sourceLocation)
+            } catch let error as HTTPError {
+                #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+                #expect(!error.wasSent, sourceLocation: sourceLocation)
+                #expect(error.phase == .preparing, sourceLocation: sourceLocation)
+            }
+            #expect(origin.connectionCount == 0, sourceLocation: sourceLocation)
+        }
+    }
+
+    /// The bytes of a request as they reach the server.
+    private func sent(_ call: (HTTPSession, String) async throws -> Void) async throws -> String {
+        let script = ServerScript(.expectRequestHead, .send(HostileScene.good), .awaitClose)
+        return try await TestOrigin.withOrigin(scripts: script) { origin in
+            do {
+                let session = HTTPSession()
+                try await call(session, origin.base)
+                await session.invalidateAndCancel()
+            }
+            let bytes = try await origin.ledger.waitForTranscript(ofConnection: 1)
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
+    @Test(
+        "Control bytes, backslashes and blanks at the ends of a URL are refused",
+        arguments: [
+            "/a\r\nEVIL: 1", "/a\nEVIL", "/a\rEVIL", "/a\0b", "/?q=\r\nEVIL: 1", "/?q=\0", "/a\tb",
+            "/a\u{7F}", "/a\u{1B}",
+            "/a\\b", "/a ", "/#\r\nEVIL",
+        ])
+    func urls(_ path: String) async throws {
+        try await refused(.invalidURL) { session, base in _ = try await session.get(base + path) }
+    }
+
+    @Test(
+        "No name or method with control bytes, blanks or a colon can even be made",
+        arguments: [
+            "X\r\nEVIL", "X EVIL", "X\0", "X:", "", "X\u{7F}", "Xä", "X\n",
+        ])
+    func names(_ name: String) {
+        #expect(HTTPField.Name(name) == nil)
+        #expect(HTTPRequest.Method(name) == nil)
+    }
+
+    @Test("A path of a request that was set with line breaks is one target in one line")
+    func paths() async throws {
+        let text = try await sent { session, base in
+            var request = try HTTPRequest(method: .get, url: base)
+            request.path = "/a HTTP/1.1\r\nEVIL: 1\r\n\r\nGET /b"
+            _ = try await session.send(request)
+        }
+        let lines = text.split(separator: "\r\n", omittingEmptySubsequences: false)
+        #expect(lines.first?.hasPrefix("GET /a%20HTTP/1.1") == true)
+        #expect(lines.first?.hasSuffix(" HTTP/1.1") == true)
+        #expect(lines.first?.split(separator: " ").count == 3)
+        #expect(!lines.contains { $0.hasPrefix("EVIL") })
+    }
+
+    @Test(
+        "Line breaks and NULs in a field's value, which its own type mends, stay within its line",
+        arguments: [
+            "a\r\nEVIL: 1", "a\nEVIL: 1", "a\rEVIL: 1", "a\0EVIL: 1", "\r\n\r\nGET /EVIL HTTP/1.1\r\n\r\n",
+        ])
+    func fieldValues(_ value: String) async throws {
+        #expect(!HTTPField.isValidValue(value))
+        let text = try await sent { session, base in
+            _ = try await session.get(base, headers: [.init("X-A") ?? .accept: value, .cookie: value])
+        }
+        #expect(!text.contains("\0"))
+        #expect(!text.split(separator: "\r\n").contains { $0.hasPrefix("EVIL") || $0.hasPrefix("GET /EVIL") })
+        #expect(text.components("\r\n\r\n") == 1)
+        #expect(text.components("\r") == text.components("\r\n"))
+        #expect(text.components("\n") == text.components("\r\n"))
+    }
+
+    @Test(
+        "Other control bytes in a field's value never reach the wire",
+        arguments: [1, 8, 11, 12, 27, 127] as [UInt8])
+    func controlBytes(_ byte: UInt8) async throws {
+        let value = "a" + String(UnicodeScalar(byte)) + "b"
+        try await TestOrigin.withOrigin(respond: { _ in .text("good") }) { origin in
+            do {
+                _ = try await HTTPSession().get(origin.base, headers: [.init("X-A") ?? .accept: value])
+                let fields = try #require(origin.requests.first?.fields)
+                #expect(!fields.contains { $0.value.utf8.contains(byte) })
+            } catch let error as HTTPError {
+                #expect(error.code == .invalidRequest)
+                #expect(origin.connectionCount == 0)
+            }
+        }
+    }
+
+    @Test(
+        "A content type, a user agent or a default field with control bytes is refused",
+        arguments: ["a\r\nEVIL: 1", "a\0", "a\nb", "a\u{7F}"])
+    func settings(_ value: String) async throws {
+        try await refused(.invalidRequest) { session, base in
+            _ = try await session.post(base, body: .text("x", contentType: value))
+        }
+        try await refused(.invalidRequest) { session, base in
+            _ = try await session.with { $0.userAgent = value }.get(base)
+        }
+    }
+
+    @Test(
+        "A Host that no host can be is refused",
+        arguments: [
+            "a b", "a/b", "a\\b", "a@b", "a?b", "a#b", "a, b", "a\r\nEVIL: 1", "a\tb", "ä",
+        ])
+    func hosts(_ host: String) async throws {
+        try await refused(.invalidRequest) { session, base in
+            _ = try await session.get(base, headers: [.init("Host") ?? .accept: host])
+        }
+    }
+
+    @Test("Two Hosts are refused")
+    func twoHosts() async throws {
+        let name = try #require(HTTPField.Name("Host"))
+        try await refused(.invalidRequest) { session, base in
+            var headers = HTTPFields()
+            headers.append(HTTPField(name: name, value: "a.example"))
+            headers.append(HTTPField(name: name, value: "b.example"))
+            _ = try await session.get(base, headers: headers)
+        }
+    }
+
+    @Test(
+        "A Content-Length that is not the body's is refused",
+        arguments: ["4", "6", "+5", "5, 5", "0x5", "", "five", "-1", "99999999999999999999"])
+    func contentLength(_ length: String) async throws {
+        try await refused(.invalidRequest) { session, base in
+            _ = try await session.post(base, body: .text("hello"), headers: [.contentLength: length])
+        }
+    }
+
+    @Test("A Content-Length that is the body's goes out once")
+    func contentLengthOnce() async throws {
+        try await TestOrigin.withOrigin(respond: { .bytes(try await $0.collectBody()) }) { origin in
+            let exchange = try await HTTPSession().post(
+                origin.base, body: .text("hello"), headers: [.contentLength: "5"])
+            #expect(exchange.text == "hello")
+            #expect(
+                origin.requests.first?.fields.filter { $0.name.lowercased() == "content-length" }.count == 1)
+        }
+    }
+
+    @Test("A Content-Length without a body is refused, but for nothing")
+    func contentLengthWithoutBody() async throws {
+        try await refused(.invalidRequest) { session, base in
+            _ = try await session.get(base, headers: [.contentLength: "5"])
+        }
+        let text = try await sent { session, base in
+            _ = try await session.post(base, body: .none, headers: [.contentLength: "0"])
+        }
+        #expect(text.components("Content-Length: 0\r\n") == 1)
+    }
+
+    @Test(
+        "A Transfer-Encoding other than chunked alone is refused",
+        arguments: [
+            "gzip, chunked", "chunked, chunked", "identity", "xchunked", "", "gzip",
+        ])
+    func transferEncoding(_ coding: String) async throws {
+        try await refused(.invalidRequest) { session, base in
+            _ = try await session.post(base, body: .text("hello"), headers: [.transferEncoding: coding])
+        }
+    }
+
+    @Test("A Transfer-Encoding beside a Content-Length is refused")
+    func bothFramings() async throws {
+        try await refused(.invalidRequest) { session, base in
+            _ = try await session.post(
+                base, body: .text("hello"), headers: [.transferEncoding: "chunked", .contentLength: "5"])
+        }
+    }
+
+    @Test("A body that was asked to go in chunks does, with no length beside")
+    func chunkedByRequest() async throws {
+        let script = ServerScript(
+            .expectRequestHead, .expect("5\r\nhello\r\n0\r\n\r\n"), .send(HostileScene.good), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            do {
+                let session = HTTPSession()
+                let exchange = try await session.post(
+                    origin.base, body: .text("hello"), headers: [.transferEncoding: "chunked"])
+                #expect(exchange.text == "good")
+                await session.invalidateAndCancel()
+            }
+            let text = String(
+                decoding: try await origin.ledger.waitForTranscript(ofConnection: 1), as: UTF8.self)
+            #expect(text.components("Transfer-Encoding: chunked\r\n") == 1)
+            #expect(!text.contains("Content-Length"))
+        }
+    }
+
+    @Test(
+        "A trailer that frames, routes or authenticates is refused before the body is sent",
+        arguments: [
+            "Content-Length", "Transfer-Encoding", "Host", "Authorization", "Set-Cookie", "Content-Encoding",
+            "Trailer",
+        ])
+    func trailers(_ name: String) async throws {
+        try await refused(.invalidRequest) { session, base in
+            var options = RequestOptions()
+            options.trailers = [try #require(HTTPField.Name(name)): "5"]
+            let body = HTTPBody.stream {
+                AsyncStream<[UInt8]> {
+                    $0.yield(Array("hello".utf8)); $0.finish()
+                }
+            }
+            _ = try await session.post(base, body: body, options: options)
+        }
+    }
+
+    @Test("A default field of the session cannot frame a request, and its Cookie is sent")
+    func defaultFields() async throws {
+        let text = try await sent { session, base in
+            let view = session.with {
+                $0.headers = [.contentLength: "99", .transferEncoding: "gzip", .cookie: "a=b"]
+            }
+            _ = try await view.get(base)
+        }
+        #expect(!text.contains("Content-Length"))
+        #expect(!text.contains("Transfer-Encoding"))
+        #expect(text.components("Cookie: a=b\r\n") == 1)
+    }
+
+    @Test("CONNECT is no request")
+    func connect() async throws {
+        try await refused(.invalidRequest) { session, base in
+            _ = try await session.send(try HTTPRequest(method: .connect, url: base))
+        }
+    }
+}
+
+extension String {
+    /// How often a text occurs, by its UTF-8 bytes: `\r\n` is one character to Swift.
+    fileprivate func components(_ text: String) -> Int {
+        let (bytes, sought) = (Array(utf8), Array(text.utf8))
+        return bytes.indices.count { bytes[$0...].starts(with: sought) }
+    }
+}
