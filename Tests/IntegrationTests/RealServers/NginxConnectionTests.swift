@@ -161,6 +161,38 @@ struct NginxConnectionTests {
         }
     }
 
+    @Test("A large body that is left after its first piece costs its connection, and nothing else")
+    func abandonedBody() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            let request = try HTTPRequest(method: .get, url: server.url(server.plainPort, "/slow/bytes.bin"))
+            let first = try await session.stream(request) { _, body in
+                var pieces = body.makeAsyncIterator()
+                return try await pieces.next() ?? []
+            }
+            #expect(!first.isEmpty)
+            #expect(first == Array(Site.bytes.prefix(first.count)))
+            let next = try await session.get(server.url(server.plainPort, "/connection"))
+            #expect(next.text == "1")
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
+    @Test("A target or a field larger than the server takes is an answer, not a broken connection")
+    func tooLargeHead() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            let long = String(repeating: "a", count: 20_000)
+            let target = try await session.get(server.url(server.plainPort, "/echo?\(long)"))
+            #expect(target.response.status == .uriTooLong)
+            let field = try await session.get(
+                server.url(server.plainPort, "/echo"), headers: [.referer: long])
+            #expect(field.response.status == .badRequest)
+            #expect(field.text.contains("Request Header Or Cookie Too Large"))
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
     @Test("A server that has gone is a connect failure with its address; a kept connection to it is noticed")
     func serverGone() async throws {
         let session = HTTPSession.plain()
