@@ -1,14 +1,14 @@
 # Everything a newcomer needs: `make demo` and `make test`. `make help` lists the rest.
 
 SWIFT ?= swift
-SOURCES := Package.swift Sources Tests
+SOURCES := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 # Tests to run: FILTER='MartletWireTests' make test
 FILTER ?=
 # What `make sanitize-quick` runs: where memory is handled by hand, and where tasks and threads meet.
 SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests|MartletClientTests)\.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
+.PHONY: help demo test figures build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ demo: ## Fetch, post, upload and download over TLS from an origin on this machin
 test: ## Run all tests, also against nginx, Apache, CPython and OpenSSL (FILTER=… runs some)
 	@Scripts/install.sh test
 	@$(SWIFT) test --parallel --disable-xctest $(if $(FILTER),--filter '$(FILTER)')
+
+figures: ## Print first figures: small GETs from nginx by wrk and by Martlet, in turns
+	@Scripts/install.sh bench
+	@Scripts/figures.sh
 
 build: ## Build all for debugging, tests too
 	@Scripts/install.sh build
@@ -49,4 +53,4 @@ sanitize-thread sanitize-address: sanitize-%:
 	@Scripts/sanitize.sh $* '$(FILTERED)'
 
 clean: ## Delete all that was built
-	rm -rf .build .build-tsan .build-asan
+	rm -rf .build .build-tsan .build-asan Benchmarks/.build

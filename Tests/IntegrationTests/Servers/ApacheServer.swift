@@ -8,7 +8,7 @@ import Glibc
 final class ApacheServer: RealServer {
     let directory: TemporaryDirectory
     let child: ChildProcess
-    /// Signed for this server alone.
+    /// What it shows, and what its clients need.
     let certificates: Certificates
     /// HTTP without TLS.
     let plainPort: UInt16
@@ -28,9 +28,11 @@ final class ApacheServer: RealServer {
         tlsPort = ports[2]
     }
 
-    /// Starts Apache and runs `body` with it.
+    private static let shared = SharedServer { try await start() }
+
+    /// Runs `body` with Apache. Other tests may use it at the same time, so `body` leaves it running.
     static func withServer<Value>(_ body: (ApacheServer) async throws -> Value) async throws -> Value {
-        try await start().whileRunning(body)
+        try await shared.whileRunning(body)
     }
 
     /// Starts Apache. It listens on all its ports when this returns; the caller has to `stop()` it.

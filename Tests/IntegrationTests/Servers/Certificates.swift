@@ -21,10 +21,36 @@ struct Certificates {
     /// For a client named "Martlet"; valid.
     let client: Identity
 
-    /// Makes all of them.
+    /// The files by their names, made once for all servers.
+    private static let made = Task {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        let certificates = try await issue(in: directory)
+        return Dictionary(
+            uniqueKeysWithValues: certificates.paths.map { path in
+                (URL(fileURLWithPath: path).lastPathComponent, OutputFile.contents(of: path))
+            })
+    }
+
+    /// Writes all of them to a directory. All directories get the same.
     ///
     /// - Throws: `ServerFailure` with what `openssl` said.
     static func make(in directory: TemporaryDirectory) async throws -> Certificates {
+        for (name, text) in try await made.value { try directory.write(text, to: name) }
+        func identity(_ name: String) -> Identity {
+            Identity(
+                certificate: directory.appending("\(name).pem"), key: directory.appending("\(name).key"))
+        }
+        return Certificates(
+            authority: directory.appending("ca.pem"), server: identity("server"),
+            expired: identity("expired"), client: identity("client"))
+    }
+
+    private var paths: [String] {
+        [authority] + [server, expired, client].flatMap { [$0.certificate, $0.key] }
+    }
+
+    private static func issue(in directory: TemporaryDirectory) async throws -> Certificates {
         let configuration = try directory.write(settings(directory.path), to: "openssl.cnf")
         try directory.write("", to: "issued")
         try directory.write("1000\n", to: "serial")

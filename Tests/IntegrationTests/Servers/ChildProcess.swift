@@ -45,6 +45,11 @@ final class ChildProcess: Sendable {
         return child
     }
 
+    /// The process id, for a look at what the kernel knows of it; `nil` before the start and after the end.
+    var identifier: pid_t? {
+        life.withLock { $0.status == nil ? $0.identifier : nil }
+    }
+
     /// Whether the program has ended.
     var hasExited: Bool {
         life.withLock { $0.status != nil }

@@ -24,7 +24,7 @@ import Glibc
 final class NginxServer: RealServer {
     let directory: TemporaryDirectory
     let child: ChildProcess
-    /// Signed for this server alone.
+    /// What it shows, and what its clients need.
     let certificates: Certificates
     /// HTTP without TLS.
     let plainPort: UInt16
@@ -59,9 +59,12 @@ final class NginxServer: RealServer {
         socketPath = directory.appending("socket")
     }
 
-    /// Starts nginx and runs `body` with it.
+    private static let shared = SharedServer { try await start() }
+
+    /// Runs `body` with nginx. Other tests may use it at the same time, so `body` leaves it running.
+    /// Whoever stores something chooses a name that no other test has.
     static func withServer<Value>(_ body: (NginxServer) async throws -> Value) async throws -> Value {
-        try await start().whileRunning(body)
+        try await shared.whileRunning(body)
     }
 
     /// Starts nginx. It listens on all its ports when this returns; the caller has to `stop()` it.

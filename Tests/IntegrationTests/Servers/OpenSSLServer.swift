@@ -15,7 +15,7 @@ final class OpenSSLServer: RealServer {
 
     let directory: TemporaryDirectory
     let child: ChildProcess
-    /// Signed for this server alone.
+    /// What it shows, and what its clients need.
     let certificates: Certificates
     /// HTTP over TLS.
     let port: UInt16

@@ -17,11 +17,17 @@ final class PythonServer: RealServer {
         self.port = port
     }
 
-    /// Starts the server and runs `body` with it.
+    private static let shared10 = SharedServer { try await start(.http10) }
+    private static let shared11 = SharedServer { try await start(.http11) }
+
+    /// Runs `body` with the server. Other tests may use it at the same time, so `body` leaves it running.
     static func withServer<Value>(
         _ version: Version, _ body: (PythonServer) async throws -> Value
     ) async throws -> Value {
-        try await start(version).whileRunning(body)
+        switch version {
+        case .http10: try await shared10.whileRunning(body)
+        case .http11: try await shared11.whileRunning(body)
+        }
     }
 
     /// Starts the server. It listens when this returns; the caller has to `stop()` it.

@@ -1,4 +1,4 @@
-/// A server of other people's making, started for one test on ports of its own and ended with it.
+/// A server of other people's making, started by the tests on ports of its own and ended by them.
 protocol RealServer: Sendable {
     /// The directory of its own, with its files, configuration and logs.
     var directory: TemporaryDirectory { get }
@@ -41,6 +41,16 @@ extension RealServer {
     /// - Returns: the child and its ports, all of them listening.
     static func startListening(
         program: String, portCount: Int, in directory: TemporaryDirectory, input: Int32? = nil,
+        launch: (_ ports: [UInt16]) throws -> [String]
+    ) async throws -> (child: ChildProcess, ports: [UInt16]) {
+        try await StartGate.shared.whileInside {
+            try await startInside(
+                program: program, portCount: portCount, in: directory, input: input, launch: launch)
+        }
+    }
+
+    private static func startInside(
+        program: String, portCount: Int, in directory: TemporaryDirectory, input: Int32?,
         launch: (_ ports: [UInt16]) throws -> [String]
     ) async throws -> (child: ChildProcess, ports: [UInt16]) {
         var attempt = 1

@@ -1,0 +1,81 @@
+import Foundation
+import Glibc
+import Martlet
+import MartletTesting
+import Testing
+
+/// The program is measured, not this process: other tests run beside these, and their memory is not the body's.
+@Suite(
+    "Memory of a body that streams",
+    .enabled(if: MartletProgram.isBuilt, "the program martlet was not built with these tests"))
+struct StreamingMemoryTests {
+    private let bound = 32 << 20
+
+    @Test("1 GiB passes through less than 32 MiB of memory")
+    func largeBody() async throws {
+        try await NginxServer.withServer { server in
+            try LargeFile.writeSparse(1 << 30, to: server.directory.appending("site/sparse.bin"))
+            let program = try await ChildProcess.start(
+                MartletProgram.path,
+                [
+                    "get", server.url(server.plainPort, "/sparse.bin"), "-s", "-S", "-o", "/dev/null",
+                    "-w", "%{size_download}",
+                ],
+                in: server.directory.path, outputPath: server.directory.appending("program.log"))
+            var peak = 0
+            let deadline = ContinuousClock.now + .seconds(60)
+            while !program.hasExited, ContinuousClock.now < deadline {
+                peak = max(peak, program.identifier.flatMap { ResidentMemory.peak(of: $0) } ?? 0)
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            if !program.hasExited { await program.kill() }
+            #expect(await program.waitForExit() == 0, "\(program.output)")
+            #expect(program.output == "\(1 << 30)")
+            #expect(peak > 0)
+            #expect(peak < bound)
+        }
+    }
+
+    @Test("A program whose output nobody reads stops the sender, and holds no more than 32 MiB")
+    func stoppedReader() async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        // The program's output: a pipe that is open for reading, so that writing does not fail, and never read.
+        let pipe = directory.appending("pipe")
+        let made = unsafe mkfifo(pipe, 0o600)
+        try #require(made == 0)
+        let reader = unsafe open(pipe, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        try #require(reader >= 0)
+        defer { close(reader) }
+
+        try await TestOrigin.withOrigin { _ in
+            .pattern(1 << 30)
+        } run: { origin in
+            let program = try await ChildProcess.start(
+                MartletProgram.path, ["get", origin.url("/"), "-s"], in: directory.path, outputPath: pipe)
+            try await origin.waitForRequests(count: 1)
+            let sent = try await standstill(of: origin)
+            #expect(sent < UInt64(bound), "the sockets' buffers hold some, and nobody else holds any")
+            #expect(origin.ledger.counts.responses == 0)
+            let peak = program.identifier.flatMap { ResidentMemory.peak(of: $0) }
+            await program.kill()
+            #expect(try #require(peak) < bound)
+        }
+    }
+
+    /// How many bytes the origin had sent when it sent no more: none for half a second, which is longer than any
+    /// scheduling holds up a sender who may send.
+    private func standstill(of origin: TestOrigin) async throws -> UInt64 {
+        let clock = ContinuousClock()
+        let deadline = clock.now + .seconds(20)
+        var sent = origin.ledger.counts.bytesSent
+        var since = clock.now
+        while sent == 0 || clock.now - since < .milliseconds(500) {
+            try #require(clock.now < deadline, "the origin goes on sending: \(sent) bytes")
+            try await Task.sleep(for: .milliseconds(10))
+            let now = origin.ledger.counts.bytesSent
+            if now != sent { (sent, since) = (now, clock.now) }
+        }
+        return sent
+    }
+}

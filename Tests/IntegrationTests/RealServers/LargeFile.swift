@@ -1,0 +1,55 @@
+import Foundation
+import MartletTesting
+
+/// A file that is large and nowhere the same, and its comparison with another, by programs that read it in pieces.
+enum LargeFile {
+    /// Writes a file of the test pattern.
+    static func write(_ byteCount: Int, to path: String) throws {
+        let handle = try empty(path)
+        defer { try? handle.close() }
+        let pieceByteCount = 1 << 20
+        for offset in stride(from: 0, to: byteCount, by: pieceByteCount) {
+            let count = min(pieceByteCount, byteCount - offset)
+            try handle.write(contentsOf: Data(TestPattern.bytes(from: UInt64(offset), count: count)))
+        }
+    }
+
+    /// Makes a file of zeros that takes no room.
+    static func writeSparse(_ byteCount: Int, to path: String) throws {
+        let handle = try empty(path)
+        defer { try? handle.close() }
+        try handle.truncate(atOffset: UInt64(byteCount))
+    }
+
+    private static func empty(_ path: String) throws -> FileHandle {
+        try Data().write(to: URL(fileURLWithPath: path))
+        return try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+    }
+
+    /// Throws unless two files are the same, byte by byte.
+    static func compare(_ left: String, _ right: String) async throws {
+        try await Command.succeed("cmp", [left, right])
+    }
+
+    /// The same bytes as pieces, for a body that is streamed.
+    struct Pieces: AsyncSequence, Sendable {
+        let byteCount: Int
+
+        struct AsyncIterator: AsyncIteratorProtocol {
+            let byteCount: Int
+            var offset = 0
+
+            mutating func next() async -> [UInt8]? {
+                guard offset < byteCount else { return nil }
+                // A length that is no multiple of any buffer's.
+                let count = Swift.min(100_003, byteCount - offset)
+                defer { offset += count }
+                return TestPattern.bytes(from: UInt64(offset), count: count)
+            }
+        }
+
+        func makeAsyncIterator() -> AsyncIterator {
+            AsyncIterator(byteCount: byteCount)
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import Foundation
+import Martlet
+import Testing
+
+@Suite("Connections to nginx")
+struct NginxConnectionTests {
+    @Test("Requests one after another share one connection")
+    func keepAlive() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            for number in 1...10 {
+                let answer = try await session.get(server.url(server.plainPort, "/connection"))
+                #expect(answer.text == "\(number)")
+                #expect(answer.metrics.isConnectionReused == (number > 1))
+            }
+            #expect(session.poolStatus.opened == 1)
+        }
+    }
+
+    @Test("A server that ends its connections after three requests gets a new one for the fourth")
+    func limitedKeepAlive() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            var numbers: [String] = []
+            for _ in 1...8 {
+                let answer = try await session.get(server.url(server.limitedPort, "/connection"))
+                numbers.append(answer.text)
+                #expect(answer.metrics.attempts == 1)
+            }
+            #expect(numbers == ["1", "2", "3", "1", "2", "3", "1", "2"])
+            #expect(session.poolStatus.opened == 3)
+        }
+    }
+
+    @Test("Every answer of a hundred at once is right, over sixteen connections at most")
+    func manyAtOnce() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            let name = try #require(HTTPField.Name("X-Echo"))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 1...100 {
+                    group.addTask {
+                        let answer = try await session.get(
+                            server.url(server.plainPort, "/echo?\(number)"), headers: [name: "\(number)"])
+                        let lines = answer.text.split(separator: "\n")
+                        #expect(lines.count == 5 && lines[1] == "/echo?\(number)" && lines[3] == "\(number)")
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let status = session.poolStatus
+            #expect(status.opened <= 16)
+            #expect(status.opened + status.reused == 100)
+            #expect(status.leased == 0)
+            #expect(status.waiting == 0)
+        }
+    }
+
+    @Test("Large bodies at once do not mix, whatever ends their connections")
+    func manyLargeAtOnce() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<24 {
+                    let port = number % 2 == 0 ? server.plainPort : server.limitedPort
+                    let path = number % 3 == 0 ? "/chunked/bytes.bin" : "/bytes.bin"
+                    group.addTask {
+                        let answer = try await session.get(server.url(port, path))
+                        #expect(answer.body == Site.bytes)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
+    @Test("A unix domain socket leads to the same files")
+    func unixSocket() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain { $0.unixSocketPath = server.socketPath }
+            let answer = try await session.get("http://nest/bytes.bin")
+            #expect(answer.body == Site.bytes)
+            let echo = try await session.get("http://nest/echo")
+            #expect(echo.text.hasPrefix("GET\n/echo\nnest\n"))
+            #expect(echo.metrics.isConnectionReused)
+        }
+    }
+
+    @Test("A connection closed without an answer is an error of that name")
+    func drop() async throws {
+        try await NginxServer.withServer { server in
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.plain().get(server.url(server.plainPort, "/drop"))
+            }
+            #expect(error?.code == .emptyResponse)
+            #expect(error?.phase == .awaitingHead)
+            #expect(error?.wasSent == true)
+            #expect(error?.attempts == 1)
+        }
+    }
+
+    @Test("A kept connection closed without an answer is tried once more on a fresh one, and no further")
+    func dropOnKeptConnection() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            _ = try await session.get(server.url(server.plainPort, "/hello.txt"))
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(server.url(server.plainPort, "/drop"))
+            }
+            #expect(error?.code == .emptyResponse)
+            #expect(error?.attempts == 2)
+            #expect(session.poolStatus.opened == 2)
+        }
+    }
+
+    @Test("A POST on a kept connection that is closed without an answer is not sent again")
+    func postOnKeptConnection() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            _ = try await session.get(server.url(server.plainPort, "/hello.txt"))
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.post(server.url(server.plainPort, "/drop"), body: .text("once"))
+            }
+            #expect(error?.code == .emptyResponse)
+            #expect(error?.attempts == 1)
+            #expect(session.poolStatus.opened == 1)
+        }
+    }
+
+    @Test("A slow body comes piece by piece, and whole")
+    func slowBody() async throws {
+        try await NginxServer.withServer { server in
+            try LargeFile.write(24_576, to: server.directory.appending("site/slow.bin"))
+            let request = try HTTPRequest(method: .get, url: server.url(server.plainPort, "/slow/slow.bin"))
+            let (pieces, byteCount) = try await HTTPSession.plain().stream(request) { _, body in
+                var pieces = 0
+                var byteCount = 0
+                for try await piece in body {
+                    pieces += 1
+                    byteCount += piece.count
+                }
+                return (pieces, byteCount)
+            }
+            #expect(byteCount == 24_576)
+            #expect(pieces > 1)
+        }
+    }
+
+    @Test("The total clock ends a slow body")
+    func slowBodyTimesOut() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain { $0.timeouts.total = .seconds(3) }
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(server.url(server.plainPort, "/slow/bytes.bin"))
+            }
+            #expect(error?.code == .timedOut)
+            #expect(error?.clock == .total)
+            #expect(error?.phase == .receivingBody)
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
+    @Test("A large body that is left after its first piece costs its connection, and nothing else")
+    func abandonedBody() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            let request = try HTTPRequest(method: .get, url: server.url(server.plainPort, "/slow/bytes.bin"))
+            let first = try await session.stream(request) { _, body in
+                var pieces = body.makeAsyncIterator()
+                return try await pieces.next() ?? []
+            }
+            #expect(!first.isEmpty)
+            #expect(first == Array(Site.bytes.prefix(first.count)))
+            let next = try await session.get(server.url(server.plainPort, "/connection"))
+            #expect(next.text == "1")
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
+    @Test("A target or a field larger than the server takes is an answer, not a broken connection")
+    func tooLargeHead() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            let long = String(repeating: "a", count: 20_000)
+            let target = try await session.get(server.url(server.plainPort, "/echo?\(long)"))
+            #expect(target.response.status == .uriTooLong)
+            let field = try await session.get(
+                server.url(server.plainPort, "/echo"), headers: [.referer: long])
+            #expect(field.response.status == .badRequest)
+            #expect(field.text.contains("Request Header Or Cookie Too Large"))
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
+    @Test("A server that has gone is a connect failure with its address; a kept connection to it is noticed")
+    func serverGone() async throws {
+        let session = HTTPSession.plain()
+        let url = try await NginxServer.start().whileRunning { server in
+            let url = server.url(server.plainPort, "/hello.txt")
+            _ = try await session.get(url)
+            #expect(session.poolStatus.idle == 1)
+            return url
+        }
+        let error = await #expect(throws: HTTPError.self) { try await session.get(url) }
+        #expect(error?.code == .connectFailed)
+        #expect(error?.wasSent == false)
+        #expect(error?.connectFailures.count == 1)
+        #expect(session.poolStatus.idle == 0)
+    }
+}

@@ -1,0 +1,246 @@
+import Foundation
+import Martlet
+import Testing
+
+@Suite("TLS with nginx")
+struct NginxTLSTests {
+    @Test("Its own authority is enough, and the name asked for is sent along")
+    func ownAuthority() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.trusting(server.certificates)
+            let answer = try await session.get(server.url(server.tlsPort, "/tls", scheme: "https"))
+            #expect(answer.text == "TLSv1.3 . localhost")
+            let tls = try #require(answer.metrics.connection?.tls)
+            #expect(tls.version == "TLSv1.3")
+            #expect(!tls.isResumed)
+            #expect(!tls.peerCertificate.isEmpty)
+            #expect(answer.metrics.tls != nil)
+            let again = try await session.get(server.url(server.tlsPort, "/connection", scheme: "https"))
+            #expect(again.text == "2")
+        }
+    }
+
+    @Test("An address is verified as an address and not sent as a name")
+    func address() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.trusting(server.certificates)
+            let answer = try await session.get("https://127.0.0.1:\(server.tlsPort)/tls")
+            #expect(answer.text == "TLSv1.3 . ")
+        }
+    }
+
+    @Test("Either version is spoken with a server that has no other")
+    func oneVersion() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.trusting(server.certificates)
+            let old = try await session.get(server.url(server.tls12Port, "/tls", scheme: "https"))
+            #expect(old.text == "TLSv1.2 . localhost")
+            #expect(old.metrics.connection?.tls?.version == "TLSv1.2")
+            let new = try await session.get(server.url(server.tls13Port, "/tls", scheme: "https"))
+            #expect(new.text == "TLSv1.3 . localhost")
+        }
+    }
+
+    @Test("Without a common version the error says so")
+    func noCommonVersion() async throws {
+        try await NginxServer.withServer { server in
+            let new = HTTPSession.trusting(server.certificates) { $0.tls.minimumVersion = .tls13 }
+            let old = HTTPSession.trusting(server.certificates) { $0.tls.maximumVersion = .tls12 }
+            for (session, port) in [(new, server.tls12Port), (old, server.tls13Port)] {
+                let error = await #expect(throws: HTTPError.self) {
+                    try await session.get(server.url(port, "/tls", scheme: "https"))
+                }
+                #expect(error?.code == .tlsFailed)
+                #expect(error?.phase == .securing)
+                #expect(error?.tlsKind == .protocolVersion)
+                #expect(error?.wasSent == false)
+            }
+        }
+    }
+
+    @Test("A client certificate is shown to a server that asks for one")
+    func clientCertificate() async throws {
+        try await NginxServer.withServer { server in
+            let client = server.certificates.client
+            let session = HTTPSession.trusting(server.certificates) {
+                $0.tls.identity = TLSIdentity(
+                    certificateChain: .file(client.certificate), privateKey: .file(client.key))
+            }
+            let url = server.url(server.clientCertificatePort, "/client", scheme: "https")
+            let known = try await session.get(url)
+            #expect(known.text == "CN=Martlet")
+            let nobody = HTTPSession.trusting(server.certificates)
+            let refused = try await nobody.get(url)
+            #expect(refused.response.status == .badRequest)
+            #expect(refused.text.contains("No required SSL certificate was sent"))
+        }
+    }
+
+    @Test("A view with a client certificate never shares the connections of the session without one")
+    func identitiesApart() async throws {
+        try await NginxServer.withServer { server in
+            let client = server.certificates.client
+            let nobody = HTTPSession.trusting(server.certificates)
+            let martlet = nobody.with {
+                $0.tls.identity = TLSIdentity(
+                    certificateChain: .file(client.certificate), privateKey: .file(client.key))
+            }
+            let url = server.url(server.clientCertificatePort, "/client", scheme: "https")
+            for _ in 1...2 {
+                let refused = try await nobody.get(url)
+                #expect(refused.response.status == .badRequest)
+                let known = try await martlet.get(url)
+                #expect(known.text == "CN=Martlet")
+            }
+        }
+    }
+
+    @Test("An expired certificate is refused as expired, before a byte of the request is sent")
+    func expired() async throws {
+        try await NginxServer.withServer { server in
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.trusting(server.certificates).get(
+                    server.url(server.expiredPort, "/hello.txt", scheme: "https"))
+            }
+            #expect(error?.code == .tlsFailed)
+            #expect(error?.tlsKind == .expired)
+            #expect(error?.wasSent == false)
+        }
+    }
+
+    @Test("A certificate for another name is refused, with the names it is for")
+    func otherName() async throws {
+        try await NginxServer.withServer { server in
+            let address = try #require(SocketAddress(literal: "127.0.0.1", port: Int(server.tlsPort)))
+            let session = HTTPSession.trusting(server.certificates) {
+                $0.resolveOverrides = [
+                    Endpoint(host: "other.test", port: Int(server.tlsPort)): [address]
+                ]
+            }
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get("https://other.test:\(server.tlsPort)/hello.txt")
+            }
+            guard case .nameMismatch(let names) = error?.tlsKind else {
+                Issue.record("not a name mismatch: \(String(describing: error))")
+                return
+            }
+            #expect(names.contains("localhost"))
+        }
+    }
+
+    @Test("An authority that nobody trusts is refused as unknown")
+    func unknownAuthority() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.plain()
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(server.url(server.tlsPort, "/hello.txt", scheme: "https"))
+            }
+            #expect(error?.tlsKind == .unknownAuthority)
+            let careless = session.with { $0.tls.trust = .dangerouslyAcceptingAnyCertificate }
+            let url = server.url(server.expiredPort, "/hello.txt", scheme: "https")
+            let answer = try await careless.get(url)
+            #expect(answer.text == Site.hello)
+        }
+    }
+
+    @Test("The second connection resumes the session of the first, under either version")
+    func resumption() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.trusting(server.certificates)
+            for (port, version) in [(server.tls12Port, "TLSv1.2"), (server.tls13Port, "TLSv1.3")] {
+                let url = server.url(port, "/tls", scheme: "https")
+                let first = try await session.get(url, headers: [.connection: "close"])
+                #expect(first.text == "\(version) . localhost")
+                let second = try await session.get(url, headers: [.connection: "close"])
+                #expect(second.text == "\(version) r localhost")
+                #expect(second.metrics.connection?.tls?.isResumed == true)
+                #expect(!second.metrics.isConnectionReused)
+            }
+        }
+    }
+
+    @Test("An ephemeral session resumes nothing")
+    func noResumption() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.trusting(server.certificates) { $0.tls.usesSessionTickets = false }
+            let url = server.url(server.tlsPort, "/tls", scheme: "https")
+            for _ in 1...2 {
+                let answer = try await session.get(url, headers: [.connection: "close"])
+                #expect(answer.text == "TLSv1.3 . localhost")
+            }
+        }
+    }
+
+    @Test("64 MiB over TLS are the same bytes")
+    func largeFile() async throws {
+        try await NginxServer.withServer { server in
+            let source = server.directory.appending("site/large.bin")
+            try LargeFile.write(64 << 20, to: source)
+            let copy = server.directory.appending("tls-copy.bin")
+            let session = HTTPSession.trusting(server.certificates)
+            let answer = try await session.download(
+                server.url(server.tlsPort, "/large.bin", scheme: "https"), to: FilePath(copy))
+            #expect(answer.metrics.receivedBodyByteCount == 64 << 20)
+            try await LargeFile.compare(source, copy)
+        }
+    }
+
+    @Test("An upload over TLS arrives the same, in chunks")
+    func upload() async throws {
+        try await NginxServer.withServer { server in
+            let source = server.directory.appending("tls-source.bin")
+            try LargeFile.write(8_000_000, to: source)
+            let pieces = LargeFile.Pieces(byteCount: 8_000_000)
+            let stored = try await HTTPSession.trusting(server.certificates).put(
+                server.url(server.tlsPort, "/upload/tls.bin", scheme: "https"), body: .stream { pieces })
+            #expect(stored.response.status == .created)
+            try await LargeFile.compare(source, server.directory.appending("uploads/tls.bin"))
+        }
+    }
+
+    @Test("413 is delivered while an upload over TLS is under way")
+    func tooLarge() async throws {
+        try await NginxServer.withServer { server in
+            let pieces = LargeFile.Pieces(byteCount: 200_000_000)
+            let session = HTTPSession.trusting(server.certificates)
+            let refused = try await session.put(
+                server.url(server.tlsPort, "/small/big.bin", scheme: "https"),
+                body: .stream(length: 200_000_000) { pieces })
+            #expect(refused.response.status == .contentTooLarge)
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
+    @Test("Fifty requests at once over TLS are all right")
+    func manyAtOnce() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.trusting(server.certificates)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 1...50 {
+                    group.addTask {
+                        let answer = try await session.get(
+                            server.url(server.tlsPort, "/echo?\(number)", scheme: "https"))
+                        #expect(answer.text.hasPrefix("GET\n/echo?\(number)\n"))
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(session.poolStatus.opened <= 16)
+        }
+    }
+
+    @Test("TLS with a port that speaks none is an error, and no TLS with a port that does an answer")
+    func mixedUp() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.trusting(server.certificates)
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(server.url(server.plainPort, "/hello.txt", scheme: "https"))
+            }
+            #expect(error?.code == .tlsFailed)
+            #expect(error?.wasSent == false)
+            let answer = try await session.get(server.url(server.tlsPort, "/hello.txt"))
+            #expect(answer.response.status == .badRequest)
+            #expect(answer.text.contains("plain HTTP request was sent to HTTPS port"))
+        }
+    }
+}
