@@ -1,8 +1,13 @@
 import Glibc
 import MartletTransport
 import Synchronization
+import SystemPackage
 
-/// SIGINT, SIGTERM and SIGPIPE, without handlers: a thread waits for them.
+/// SIGINT, SIGTERM and SIGPIPE.
+///
+/// A handler does nothing but write the signal's number into a pipe, and a thread reads it there. (Blocking
+/// the signals and waiting for them would not do: the runtime of Swift has a thread on which they are never
+/// blocked.)
 enum Interrupts {
     private struct State {
         var waiter: CheckedContinuation<Int32, Never>?
@@ -10,17 +15,21 @@ enum Interrupts {
     }
 
     private static let thread = BlockingWorkers(threadLimit: 1)
-    /// Guards the above: the thread that waits for signals, the task that waits for one, the task that draws.
+    private static let pipe = try? FileDescriptor.pipe()
+    /// Guards the above: the thread that reads the pipe, the task that waits for a signal, the task that
+    /// draws.
     private static let state = Mutex(State())
 
-    /// Blocks the signals before any other thread is there, and has SIGINT and SIGTERM end the program, with 130 and 143,
-    /// unless a task waits for them. A pipe nobody reads is an error of the write, not a signal.
+    /// Has SIGINT and SIGTERM end the program, with 130 and 143, unless a task waits for them. A pipe nobody
+    /// reads is an error of the write, not a signal.
     static func prepare() {
         signal(SIGPIPE, SIG_IGN)
-        var signals = endings()
-        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+        // Without a descriptor to be had the signals do what they do anywhere.
+        guard let pipe else { return }
+        signal(SIGINT, Interrupts.note)
+        signal(SIGTERM, Interrupts.note)
         thread.submit {
-            while true { take(wait()) }
+            while let byte = try? DescriptorReading.read(pipe.readEnd, atMost: 1).first { take(Int32(byte)) }
         }
     }
 
@@ -37,19 +46,12 @@ enum Interrupts {
         set { state.withLock { $0.barIsDrawn = newValue } }
     }
 
-    private static func endings() -> sigset_t {
-        var signals = sigset_t()
-        unsafe sigemptyset(&signals)
-        unsafe sigaddset(&signals, SIGINT)
-        unsafe sigaddset(&signals, SIGTERM)
-        return signals
-    }
-
-    private static func wait() -> Int32 {
-        var signals = endings()
-        var number: Int32 = 0
-        while unsafe sigwait(&signals, &number) != 0 {}
-        return number
+    /// The handler: only what a handler may do. The pipe was made before it was set.
+    private static let note: @convention(c) (Int32) -> Void = { number in
+        let saved = errno
+        var byte = UInt8(truncatingIfNeeded: number)
+        if let pipe { _ = unsafe write(pipe.writeEnd.rawValue, &byte, 1) }
+        errno = saved
     }
 
     private static func take(_ number: Int32) {

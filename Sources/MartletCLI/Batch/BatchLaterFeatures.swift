@@ -1,5 +1,5 @@
-/// Members of a request whose features are not there yet: refused when they ask for something, let through when they ask
-/// for what happens anyway.
+/// Members of a request whose features are not there yet: refused when they ask for something, let through
+/// when they ask for what happens anyway.
 enum BatchLaterFeatures {
     /// Checks a member that nothing else knows.
     static func check(_ member: BatchMember) throws(BatchFault) {

@@ -1,6 +1,7 @@
 import Martlet
 
-/// A session with its views, one for each way to open connections, so that requests that ask for the same share them.
+/// A session with its views, one for each way to open connections, so that requests that ask for the same
+/// share them.
 struct BatchSession: Sendable {
     /// More views than these, and all begin anew.
     private static let viewLimit = 64

@@ -42,7 +42,8 @@ struct FormData: Sendable {
         return name.isEmpty ? value : name + [UInt8(ascii: "=")] + value
     }
 
-    /// Everything but the unreserved characters of RFC 3986 §2.3 is percent-encoded.
+    /// Everything but the unreserved characters of RFC 3986 §2.3 is percent-encoded; a space is a plus sign,
+    /// as in forms.
     private static func escaped(_ bytes: some Sequence<UInt8>) -> [UInt8] {
         let digits = Array("0123456789ABCDEF".utf8)
         var output: [UInt8] = []
@@ -53,6 +54,7 @@ struct FormData: Sendable {
                 UInt8(ascii: "_"),
                 UInt8(ascii: "~"):
                 output.append(byte)
+            case UInt8(ascii: " "): output.append(UInt8(ascii: "+"))
             default: output += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
             }
         }

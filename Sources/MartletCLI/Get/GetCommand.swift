@@ -1,7 +1,8 @@
 import ArgumentParser
 import Martlet
 
-/// `martlet get`, which is also what `martlet` does without a command's name: curl's options, read by a reader of their own.
+/// `martlet get`, which is also what `martlet` does without a command's name: curl's options, read by a
+/// reader of their own.
 struct GetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get", abstract: "Fetch URLs and print what they give, with curl's options.",

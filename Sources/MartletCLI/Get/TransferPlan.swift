@@ -116,7 +116,8 @@ struct TransferPlan: Sendable {
         return "bytes=\(range)\(isNumber ? "-" : "")"
     }
 
-    /// The URL, with `http://` before it where nothing is, and the file's name behind a folder when one is sent.
+    /// The URL, with `http://` before it where nothing is, and the file's name behind a folder when one is
+    /// sent.
     private static func address(
         _ given: String, _ options: TransferOptions, upload: String?
     ) throws(UsageError) -> HTTPURL {

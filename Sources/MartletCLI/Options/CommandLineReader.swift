@@ -1,5 +1,5 @@
-/// Reads a command line as curl does: clusters of letters, long names, values as the next word or the rest of a cluster,
-/// options and URLs in any order.
+/// Reads a command line as curl does: clusters of letters, long names, values as the next word or the rest of
+/// a cluster, options and URLs in any order.
 struct CommandLineReader {
     /// How deep files of options may name other files.
     private static let configDepthLimit = 8

@@ -2,8 +2,8 @@ import Glibc
 import MartletTransport
 import SystemPackage
 
-/// Standard output and standard error. Writes happen one after the other, on a thread of their own, so that a reader who
-/// is slow holds nothing but its own output.
+/// Standard output and standard error. Writes happen one after the other, on a thread of their own, so that a
+/// reader who is slow holds nothing but its own output.
 enum Console {
     private static let output = BlockingWorkers(threadLimit: 1)
 

@@ -14,6 +14,8 @@ public struct SessionConfiguration: Sendable {
     public var bufferedBodyLimit = ByteCount.mebibytes(16)
 
     /// Fields that every request has unless it sets them itself.
+    ///
+    /// `Host`, `Content-Length` and `Transfer-Encoding` depend on the single request and are not taken from here.
     public var headers = HTTPFields()
 
     /// What `User-Agent` says; `nil` sends none.

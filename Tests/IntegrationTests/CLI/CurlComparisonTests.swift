@@ -1,0 +1,54 @@
+import MartletTesting
+import Testing
+
+@Suite("martlet beside curl")
+struct CurlComparisonTests {
+    static let lines: [(arguments: [String], path: String)] = [
+        (["-i"], "/json"), (["-I"], "/bytes/100"), (["-i"], "/chunked/5000?size=700"), (["-i"], "/hints"),
+        (["-i", "-r", "10-19"], "/bytes/100"), (["-i", "-r", "-5"], "/bytes/100"),
+        (["-i", "-r", "90"], "/bytes/100"),
+        (["-i", "-r", "500-"], "/bytes/100"), (["-i", "-f"], "/status/404"), (["-f"], "/status/404"),
+        (["-i", "--fail-with-body"], "/status/503"), (["-i"], "/status/204"), (["-i"], "/redirect/1"),
+        (["--compressed"], "/gzip"), (["--compressed"], "/deflate"), ([], "/gzip"),
+        (["-d", "a=1", "-d", "b"], "/mirror"),
+        (["--data-urlencode", "q=ä ö/&=+~"], "/mirror"), (["--data-urlencode", "plain text"], "/mirror"),
+        (["--json", "{}"], "/mirror"), (["-G", "-d", "a=1"], "/mirror"), (["-T", "file"], "/mirror"),
+        (["-T", "-"], "/mirror"), (["-d", "@file"], "/mirror"), (["--data-binary", "@file"], "/mirror"),
+        (["-X", "PUT", "-d", "x"], "/mirror"), (["--max-filesize", "10"], "/bytes/100"),
+        (["-m", "0.3"], "/stall"),
+        ([], "/truncate/1000"), ([], "/truncate/1000?chunked"), ([], "/cut/1000"),
+        (["-m", "0.5"], "/stall/100"),
+        (
+            ["-w", "%{http_code} %{size_download} %{size_header} %{num_connects} %{content_type}\\n"],
+            "/bytes/100"
+        ),
+        (
+            ["-w", "%{method} %{scheme} %{http_version} %{url_effective} %{remote_ip} %{exitcode}\\n"],
+            "/json"
+        ),
+        (["-w", "%{header_json}"], "/status/200"), (["-w", "%{redirect_url}"], "/redirect/1"),
+        (["-w", "%{size_upload} %{num_headers}", "-d", "12345"], "/upload"), (["-0"], "/bytes/10"),
+        (["-D", "-", "-o", "out"], "/bytes/10"), (["-H", "Range: bytes=1-2"], "/bytes/10"),
+    ]
+
+    @Test("The same command line gives the same output and exit code", arguments: lines)
+    func same(_ line: (arguments: [String], path: String)) async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        try directory.write("a file\nof two lines\n", to: "file")
+        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
+            let arguments = ["-q", "-sS"] + line.arguments + [origin.url(line.path)]
+            let input = Array("from standard input".utf8)
+            let ours = try await Program.run(arguments, input: input, in: directory)
+            let theirs = try await Program.run("curl", arguments, input: input, in: directory)
+            #expect(ours.status == theirs.status, "\(ours.errors) \(theirs.errors)")
+            // The clock may have ticked in between.
+            let date = /Date: [^\r]*\r\n|"date":\[[^\]]*\]/
+            let (text, expected) = (
+                ours.text.replacing(date, with: ""), theirs.text.replacing(date, with: "")
+            )
+            #expect(text == expected)
+            #expect(ours.errors.isEmpty == theirs.errors.isEmpty)
+        }
+    }
+}

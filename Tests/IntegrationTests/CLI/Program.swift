@@ -1,0 +1,58 @@
+import Foundation
+
+/// The program `martlet` that was built beside these tests.
+enum Program {
+    /// What a run gave.
+    struct Run {
+        /// The exit code, or the number of the signal that ended it.
+        let status: Int32
+        /// What it wrote to standard output.
+        let output: [UInt8]
+        /// What it wrote to standard error.
+        let errors: String
+
+        /// Standard output as text.
+        var text: String { String(decoding: output, as: UTF8.self) }
+    }
+
+    /// Where it is: in the folder of this test bundle.
+    static let path = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        .deletingLastPathComponent().appendingPathComponent("martlet").path
+
+    /// Runs it to its end, without a proxy in its environment, for twenty seconds at most.
+    /// - Parameters:
+    ///   - input: its standard input.
+    ///   - directory: its working directory; one of its own if none is given.
+    ///   - environment: more variables, as `NAME=value`.
+    static func run(
+        _ arguments: [String], input: [UInt8] = [], in directory: TemporaryDirectory? = nil,
+        environment: [String] = []
+    ) async throws -> Run {
+        try await run(path, arguments, input: input, in: directory, environment: environment)
+    }
+
+    /// Runs it to its end; else as above.
+    static func run(_ arguments: String..., input: String = "") async throws -> Run {
+        try await run(path, arguments, input: Array(input.utf8), in: nil, environment: [])
+    }
+
+    /// Runs any program as this one is run.
+    static func run(
+        _ program: String, _ arguments: [String], input: [UInt8], in given: TemporaryDirectory?,
+        environment: [String] = []
+    ) async throws -> Run {
+        let own = try TemporaryDirectory()
+        defer { own.remove() }
+        try Data(input).write(to: URL(fileURLWithPath: own.appending("in")))
+        let script = "exec \"$@\" <\(own.appending("in")) >\(own.appending("out")) 2>\(own.appending("err"))"
+        let cleared = ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY"]
+        let variables = cleared.flatMap { ["-u", $0] } + environment
+        let child = try await ChildProcess.start(
+            "sh", ["-c", script, "sh", "env"] + variables + ["timeout", "20", program] + arguments,
+            in: given?.path ?? own.path, outputPath: own.appending("log"))
+        let status = await child.waitForExit()
+        return Run(
+            status: status, output: OutputFile.bytes(of: own.appending("out")),
+            errors: OutputFile.contents(of: own.appending("err")))
+    }
+}

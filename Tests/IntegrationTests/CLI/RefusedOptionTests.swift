@@ -1,0 +1,81 @@
+import MartletTesting
+import Testing
+
+@Suite("Options of get that are not carried out")
+struct RefusedOptionTests {
+    static let later = [
+        "-L", "--location", "--location-trusted", "--max-redirs", "--post301", "-u", "--user", "--digest",
+        "--basic",
+        "--anyauth", "--oauth2-bearer", "-n", "--netrc", "--netrc-file", "-x", "--proxy", "--proxy-user",
+        "-U",
+        "--noproxy", "--socks5", "--socks5-hostname", "-p", "--retry", "--retry-delay", "--retry-max-time",
+        "--retry-all-errors", "-b", "--cookie", "-c", "--cookie-jar", "-j", "-F", "--form", "-Z",
+        "--parallel",
+        "--parallel-max", "-C", "--continue-at", "-z", "--time-cond", "--etag-save", "--etag-compare",
+        "--limit-rate", "-Y", "-y", "--pinnedpubkey", "-R", "--remote-time", "-J", "--cache", "--offline",
+        "--har",
+        "--timeline", "--lines", "--sse", "--http2", "--http3", "--http0.9", "--tlsv1.0", "--sslv3", "-2",
+        "-M",
+        "--request-target", "--ignore-content-length", "--trace", "--proto", "-t", "-Q", "-a", "--hsts", "-l",
+    ]
+
+    @Test(
+        "An option of curl's that is not supported is refused by name, and nothing is sent", arguments: later)
+    func refused(_ option: String) async throws {
+        try await TestOrigin.withOrigin(.plain, handler: .echo) { origin in
+            let run = try await Program.run(option, origin.url("/"))
+            #expect(run.status == 2)
+            #expect(run.errors.hasPrefix("martlet: (2) option \(option): "), "\(run.errors)")
+            #expect(!run.errors.contains("unknown"))
+            #expect(run.output.isEmpty)
+            #expect(origin.connectionCount == 0)
+        }
+    }
+
+    @Test("A refused letter is found within a cluster")
+    func cluster() async throws {
+        let run = try await Program.run("-sSL", "http://127.0.0.1/")
+        #expect(run.status == 2)
+        #expect(run.errors == "martlet: (2) option -L: redirects are not supported yet\n")
+    }
+
+    @Test(
+        "A command line that makes no sense is exit code 2",
+        arguments: [
+            ["--no-such-option", "http://h/"], ["-?", "http://h/"], [], ["-o"], ["http://h/", "-X"],
+            ["-H", "no colon", "http://h/"], ["-H", "a b: c", "http://h/"],
+            ["-H", "A: b\r\nC: d", "http://h/"],
+            ["-X", "TWO WORDS", "http://h/"], ["-I", "-d", "x", "http://h/"],
+            ["-T", "f", "-d", "x", "http://h/"],
+            ["-m", "soon", "http://h/"], ["--resolve", "h:80", "http://h/"],
+            ["--connect-to", "h", "http://h/"],
+            ["--tls-max", "1.1", "http://h/"], ["--cert-type", "P12", "http://h/"],
+            ["--progress", "no", "http://h/"],
+            ["--max-filesize", "-1", "http://h/"], ["--next", "http://h/"],
+            ["-o", "a", "-o", "b", "http://h/"],
+            ["batch", "--no-such-option"], ["batch", "--parallel", "0"], ["batch", "--cache", "memory"],
+            ["serve", "/no/such/folder"], ["serve", "--ca-out", "f"], ["demo", "--no-such-option"],
+        ])
+    func usage(_ arguments: [String]) async throws {
+        let run = try await Program.run(arguments)
+        #expect(run.status == 2, "\(run.errors)")
+        #expect(!run.errors.isEmpty)
+        #expect(run.output.isEmpty)
+    }
+
+    @Test("Help and version are printed, and that is success")
+    func help() async throws {
+        let version = try await Program.run("-V")
+        #expect(version.status == 0)
+        #expect(version.text.hasPrefix("martlet "))
+        for arguments in [
+            ["--help"], ["get", "--help"], ["batch", "--help"], ["help", "serve"], ["demo", "-h"],
+        ] {
+            let run = try await Program.run(arguments)
+            #expect(run.status == 0, "\(arguments)")
+            #expect(run.text.contains("USAGE"), "\(arguments)")
+        }
+        let listed = try await Program.run("-h")
+        #expect(listed.status == 0)
+    }
+}

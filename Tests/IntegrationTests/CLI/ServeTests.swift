@@ -1,0 +1,91 @@
+import Foundation
+import MartletTesting
+import Testing
+
+@Suite("serve, demo, and the progress of downloads")
+struct ServeTests {
+    @Test("serve serves a folder by TLS, writes its authority's certificate, and ends on SIGTERM")
+    func serve() async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        let site = try directory.makeDirectory("site")
+        try directory.write("served\n", to: "site/page.txt")
+        let child = try await ChildProcess.start(
+            Program.path, ["serve", site, "--tls", "--ca-out", "ca.pem"], in: directory.path,
+            outputPath: directory.appending("log"))
+        try await child.waitForOutput("/\n")
+        let base = child.output.trimmingCharacters(in: .newlines)
+        #expect(base.hasPrefix("https://127.0.0.1:"))
+        let run = try await Program.run(
+            ["-sS", "--cacert", "ca.pem", "\(base)files/page.txt"], in: directory)
+        #expect(run.text == "served\n", "\(run.errors)")
+        let curl = try await Curl.run("--cacert", directory.appending("ca.pem"), "\(base)files/page.txt")
+        #expect(curl.text == "served\n", "\(curl.message)")
+        await child.stop()
+        #expect(await child.waitForExit() == 0)
+    }
+
+    @Test("demo does everything it says, and exits with 0")
+    func demo() async throws {
+        let run = try await Program.run("demo")
+        #expect(run.status == 0, "\(run.text)")
+        #expect(!run.text.contains("FAILED"))
+        #expect(run.text.contains("All 10 steps as they should be"))
+        #expect(run.errors.isEmpty)
+    }
+
+    @Test("SIGINT ends a transfer with 130, and what came is in the file")
+    func interrupt() async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
+            let script =
+                "\"$1\" -s -o part \"$2\" & p=$!; while [ ! -s part ]; do :; done; kill -INT $p; wait $p"
+            let run = try await Program.run(
+                "bash", ["-mc", script, "bash", Program.path, origin.url("/stall/5000")], input: [],
+                in: directory)
+            #expect(run.status == 130, "\(run.errors)")
+            #expect(!OutputFile.bytes(of: directory.appending("part")).isEmpty)
+        }
+    }
+
+    @Test("Progress as JSON has a start and a finish, with all bytes")
+    func progressJSON() async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
+            let run = try await Program.run(
+                ["--progress", "json", "-o", "file", origin.url("/drip/9000?rate=6000")], in: directory)
+            let events = try run.errors.split(separator: "\n").map {
+                try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+            }
+            #expect(events.first?["event"] as? String == "start")
+            #expect(events.dropFirst().dropLast().contains { $0["event"] as? String == "progress" })
+            #expect(events.last?["event"] as? String == "finish")
+            #expect(events.last?["bytes"] as? Int == 9000)
+            #expect(events.last?["ok"] as? Bool == true)
+        }
+    }
+
+    @Test(
+        "Off a terminal progress is a plain line; with -s, to standard output, or by --no-progress-meter it is nothing"
+    )
+    func progressPlain() async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
+            let url = origin.url("/bytes/2048")
+            let plain = try await Program.run(["-o", "file", url], in: directory)
+            #expect(plain.errors.hasPrefix("file: 2.0 KiB in "))
+            #expect(!plain.errors.contains("\r") && !plain.errors.contains("\u{1B}"))
+            for silent in [
+                ["-s", "-o", "file"], [], ["--no-progress-meter", "-o", "file"],
+                ["--progress", "none", "-o", "file"],
+            ] {
+                #expect(try await Program.run(silent + [url], in: directory).errors.isEmpty, "\(silent)")
+            }
+            let bar = try await Program.run(["-#", "-o", "file", url], in: directory)
+            #expect(bar.errors.hasPrefix("\rfile: 2.0 KiB in ") && bar.errors.hasSuffix("\n"))
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import MartletTesting
+import Testing
+
+@Suite("Variables of -w")
+struct WriteOutTests {
+    @Test("A variable says what curl's says")
+    func variables() async throws {
+        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
+            let url = origin.url("/bytes/100")
+            let format =
+                "%{http_code} %{response_code} %{size_download} %{num_connects} %{method} %{scheme} %{http_version} "
+                + "%{remote_ip}:%{remote_port} %{content_type} %{url} %{url_effective} %{exitcode} %{urlnum} "
+                + "%header{ETag} 100%% \\t| %{filename_effective}"
+            let run = try await Program.run("-sS", "-o", "/dev/null", "-w", format, url)
+            let expected =
+                "200 200 100 1 GET HTTP 1.1 127.0.0.1:\(origin.port) application/octet-stream \(url) \(url) 0 0 "
+                + "\"pattern-100\" 100% \t| /dev/null"
+            #expect(run.text == expected)
+        }
+    }
+
+    @Test("Times are seconds with six decimals and follow one another")
+    func times() async throws {
+        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
+            let names = ["namelookup", "connect", "pretransfer", "starttransfer", "total"]
+            let format = names.map { "%{time_\($0)}" }.joined(separator: " ")
+            let run = try await Program.run("-sS", "-o", "/dev/null", "-w", format, origin.url("/delay/50"))
+            let times = run.text.split(separator: " ")
+            #expect(times.allSatisfy { $0.wholeMatch(of: /[0-9]+\.[0-9]{6}/) != nil }, "\(run.text)")
+            let numbers = times.compactMap { Double($0) }
+            #expect(numbers == numbers.sorted())
+            #expect(numbers[3] >= 0.05)
+        }
+    }
+
+    @Test("It is printed after a failure too, to where it asks for, and %{onerror} only then")
+    func failure() async throws {
+        let format = "%{http_code} %{exitcode}%{stderr}to errors%{stdout} back%{onerror} failed: %{errormsg}"
+        let run = try await Program.run("-s", "-w", format, "http://127.0.0.1:1/")
+        #expect(run.status == 7)
+        #expect(run.text.hasPrefix("000 7 back failed: could not connect to 127.0.0.1 port 1"))
+        #expect(run.errors == "to errors")
+        try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { origin in
+            let run = try await Program.run("-s", "-w", "a%{onerror}b", origin.url("/"))
+            #expect(run.text == "xa")
+        }
+    }
+
+    @Test("%{json} and %{header_json} are JSON")
+    func json() async throws {
+        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
+            let common = ["-sS", "-o", "/dev/null", "-w"]
+            let all = try await Program.run(common + ["%{json}", origin.url("/json")])
+            let members = try #require(
+                try JSONSerialization.jsonObject(with: Data(all.output)) as? [String: Any])
+            #expect(members["http_code"] as? Int == 200)
+            #expect(members["errormsg"] is NSNull)
+            let fields = try await Program.run(common + ["%{header_json}", origin.url("/json")])
+            let values = try #require(
+                try JSONSerialization.jsonObject(with: Data(fields.output)) as? [String: [String]])
+            #expect(values["content-type"] == ["application/json"])
+        }
+    }
+
+    @Test("An unknown variable is named on standard error, and printed as nothing")
+    func unknown() async throws {
+        try await TestOrigin.withOrigin(.plain, handler: .fixed(.text(""))) { origin in
+            let run = try await Program.run("-s", "-w", "<%{nonsense}>", origin.url("/"))
+            #expect(run.text == "<>")
+            #expect(run.errors.contains("nonsense"))
+        }
+    }
+}
