@@ -16,12 +16,19 @@ struct FileTests {
                 + "/martlet-files-\(UInt64.random(in: 0 ... .max))"
             let site = path + "/site"
             try FileManager.default.createDirectory(atPath: site + "/sub", withIntermediateDirectories: true)
-            try Data("outside".utf8).write(to: URL(filePath: path + "/secret.txt"))
-            try Data("hello file".utf8).write(to: URL(filePath: site + "/a.txt"))
-            try Data("{}".utf8).write(to: URL(filePath: site + "/sub/b c.json"))
+            try Directory.write("outside", to: path + "/secret.txt")
+            try Directory.write("hello file", to: site + "/a.txt")
+            try Directory.write("{}", to: site + "/sub/b c.json")
             try FileManager.default.createSymbolicLink(
                 atPath: site + "/leak.txt", withDestinationPath: path + "/secret.txt")
             try FileManager.default.createSymbolicLink(atPath: site + "/up", withDestinationPath: path)
+        }
+
+        /// Without `Data.write(to:)`, which waits for the disk on a thread of Swift's pool.
+        static func write(_ text: String, to path: String) throws {
+            let file = try FileDescriptor.open(
+                FilePath(path), .writeOnly, options: [.create, .truncate], permissions: .ownerReadWrite)
+            try file.closeAfter { _ = try file.writeAll(text.utf8) }
         }
 
         deinit {
@@ -103,7 +110,7 @@ struct FileTests {
     @Test("A directory's index.html stands for it")
     func servesIndex() async throws {
         let directory = try Directory()
-        try Data("<p>index".utf8).write(to: URL(filePath: directory.path + "/site/index.html"))
+        try Directory.write("<p>index", to: directory.path + "/site/index.html")
         #expect(try await directory.client().get("/").text == "<p>index")
     }
 

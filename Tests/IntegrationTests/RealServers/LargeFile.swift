@@ -5,7 +5,7 @@ import MartletTesting
 enum LargeFile {
     /// Writes a file of the test pattern.
     static func write(_ byteCount: Int, to path: String) throws {
-        let handle = try empty(path)
+        let handle = try InputFile.make(path)
         defer { try? handle.close() }
         let pieceByteCount = 1 << 20
         for offset in stride(from: 0, to: byteCount, by: pieceByteCount) {
@@ -16,14 +16,9 @@ enum LargeFile {
 
     /// Makes a file of zeros that takes no room.
     static func writeSparse(_ byteCount: Int, to path: String) throws {
-        let handle = try empty(path)
+        let handle = try InputFile.make(path)
         defer { try? handle.close() }
         try handle.truncate(atOffset: UInt64(byteCount))
-    }
-
-    private static func empty(_ path: String) throws -> FileHandle {
-        try Data().write(to: URL(fileURLWithPath: path))
-        return try FileHandle(forWritingTo: URL(fileURLWithPath: path))
     }
 
     /// Throws unless two files are the same, byte by byte.

@@ -74,6 +74,10 @@ final class ApacheServer: RealServer {
             Listen 127.0.0.1:\(ports[0])
             Listen 127.0.0.1:\(ports[1])
             Listen 127.0.0.1:\(ports[2])
+            # With fewer, it closes kept connections as soon as many tests use it.
+            ThreadsPerChild 64
+            MaxRequestWorkers 64
+            AsyncRequestWorkerFactor 16
             KeepAlive On
             KeepAliveTimeout 30
             MaxKeepAliveRequests 0

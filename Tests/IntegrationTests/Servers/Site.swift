@@ -21,7 +21,7 @@ enum Site {
         try directory.write(json, to: "site/data.json")
         try directory.write(lines, to: "site/lines.txt")
         try directory.write("", to: "site/empty.txt")
-        try Data(bytes).write(to: URL(fileURLWithPath: "\(site)/bytes.bin"))
+        try InputFile.write(Data(bytes), to: "\(site)/bytes.bin")
         // Apache's ETags are weak for files that have changed within the second.
         let modified = Date(timeIntervalSince1970: 1_700_000_000)
         for name in try FileManager.default.contentsOfDirectory(atPath: site) {

@@ -28,7 +28,7 @@ struct TemporaryDirectory {
     @discardableResult
     func write(_ text: String, to name: String) throws -> String {
         let file = appending(name)
-        try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+        try InputFile.write(Data(text.utf8), to: file)
         return file
     }
 
