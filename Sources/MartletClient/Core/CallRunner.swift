@@ -27,10 +27,15 @@ struct CallRunner: Sendable {
         var attempts = 0
         var composer = RequestComposer(call: call)
         var interim: [ResponseHead] = []
+        var unused: RequestComposer.PreparedBody?
         while true {
             attempts += 1
             if control.isCancelled { throw CancellationError() }
-            let prepared = try await composer.prepareBody()
+            let prepared: RequestComposer.PreparedBody
+            if let kept = unused { prepared = kept } else { prepared = try await composer.prepareBody() }
+            // Nothing is read from the body before the first write, so that one which can be read only once outlives a
+            // connection that does not take a byte.
+            unused = prepared
             let request = try composer.compose(prepared)
             control.upload.update { progress in
                 progress.completedByteCount = 0
@@ -42,6 +47,7 @@ struct CallRunner: Sendable {
             control.begin(.exchanging(exchange))
             do throws(ExchangeError) {
                 try exchange.send(request)
+                unused = nil
                 let (head, framing) = try await exchange.receiveHead()
                 interim += exchange.interimResponses
                 if head.status == 417, request.expectsContinue, call.body.replay != .once {
