@@ -63,7 +63,7 @@ extension OneAtATime {
                 #expect(try await session.get(origin.url("/next")).text == "next")
                 #expect(origin.connectionCount == 2)
                 try await origin.ledger.waitForOpenConnections(atMost: 1)
-                #expect(OpenSockets.count(toPort: origin.port) == 1)
+                #expect(await eventually { OpenSockets.count(toPort: origin.port) == 1 })
             }
         }
 

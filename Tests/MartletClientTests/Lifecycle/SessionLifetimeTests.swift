@@ -42,7 +42,7 @@ struct SessionLifetimeTests {
             #expect(origin.openConnectionCount == 1)
             session = nil
             try await origin.ledger.waitForOpenConnections(atMost: 0)
-            #expect(OpenSockets.count(toPort: origin.port) == 0)
+            #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
         }
     }
 
@@ -117,7 +117,7 @@ struct SessionLifetimeTests {
                 await #expect(throws: CancellationError.self) { try await call.value }
             }
             #expect(session.runningCallCount == 0)
-            #expect(OpenSockets.count(toPort: origin.port) == 0)
+            #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
             try await origin.ledger.waitForOpenConnections(atMost: 0)
         }
     }

@@ -34,7 +34,7 @@ struct CheckoutTests {
             #expect(session.poolStatus.idle == 1)
             origin.signals.raise("now")
             #expect(await eventually { session.poolStatus.idle == 0 })
-            #expect(OpenSockets.count(toPort: origin.port) == 0)
+            #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
             let exchange = try await session.get(origin.url("/second"))
             #expect(exchange.text == "ok")
             #expect(exchange.metrics.attempts == 1)

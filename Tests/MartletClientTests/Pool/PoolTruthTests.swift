@@ -132,11 +132,12 @@ extension OneAtATime {
                 #expect(descriptors.most <= 72)
                 #expect(await eventually { PoolTruthTests.isAtRest(session.poolStatus) })
                 #expect(session.runningCallCount == 0)
-                #expect(OpenSockets.count(toPort: origin.port) == session.poolStatus.idle)
+                #expect(
+                    await eventually { OpenSockets.count(toPort: origin.port) == session.poolStatus.idle })
                 await session.finishAndInvalidate()
                 sessions.withLock { $0 = nil }
                 #expect(session.poolStatus.idle == 0)
-                #expect(OpenSockets.count(toPort: origin.port) == 0)
+                #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
                 try await origin.ledger.waitForOpenConnections(atMost: 0)
             }
         }

@@ -54,7 +54,7 @@ extension OneAtATime {
                     HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size))
                 #expect(exchange.response.status.code == 413)
                 #expect(session.poolStatus.idle == 0)
-                #expect(OpenSockets.count(toPort: origin.port) == 0)
+                #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
             }
         }
 
@@ -67,7 +67,7 @@ extension OneAtATime {
                     HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size))
                 #expect(exchange.text == "ok")
                 #expect(session.poolStatus.idle == 0)
-                #expect(OpenSockets.count(toPort: origin.port) == 0)
+                #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
             }
         }
 
