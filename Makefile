@@ -2,6 +2,9 @@
 
 SWIFT ?= swift
 SOURCES := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
+# Tests that run at once. Swift's pool has a thread for each processor; hundreds of tests on two of them would make each
+# other's clocks run out. Read by Swift Testing.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # Tests to run: FILTER='MartletWireTests' make test
 FILTER ?=
 # What `make sanitize-quick` runs: where memory is handled by hand, and where tasks and threads meet.

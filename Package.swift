@@ -75,7 +75,8 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "MartletTestingTests",
-            dependencies: ["MartletTesting", "MartletTransport", "MartletWire", systemPackage], swiftSettings: strict),
+            dependencies: ["MartletTesting", "MartletTransport", "MartletWire", systemPackage],
+            swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
             dependencies: ["Martlet", "MartletTesting", "MartletCLI", systemPackage], swiftSettings: strict),

@@ -96,10 +96,11 @@ package final class ConnectionPool: TimerTarget {
             case .value(.success(let lease)): return lease
             case .value(.failure(let error)): throw error
             case .timedOut:
+                let isDialling = pool.isDialling(for: id)
                 // A connection granted in this very moment finds the place settled and goes back by itself.
                 pool.cancel(id)
                 throw ExchangeError(
-                    cause: .timedOut(.total), phase: .waiting, wasSent: false,
+                    cause: .timedOut(.total), phase: isDialling ? .connecting : .waiting, wasSent: false,
                     waited: MonotonicTime.now().since(waiter.start))
             case .interrupted:
                 throw ExchangeError(cause: .cancelled, phase: .waiting, wasSent: false)
@@ -221,6 +222,11 @@ package final class ConnectionPool: TimerTarget {
     }
 
     // MARK: Waiting
+
+    /// Whether a connection is being opened for a request in the line.
+    private func isDialling(for id: PoolWaiterID) -> Bool {
+        state.withLock { $0.machine.isDialling(for: id) }
+    }
 
     private func cancel(_ id: PoolWaiterID) {
         let (waiter, work) = state.withLock { state -> (PoolWaiter?, Work) in
@@ -346,6 +352,7 @@ package final class ConnectionPool: TimerTarget {
         for dial in effects.dials {
             guard let dialer = state.dialers[dial.key.dialer] else { continue }
             let waiter = state.machine.waiter(of: dial.connection).flatMap { state.waiters[$0] }
+            waiter?.dialBegan(at: MonotonicTime.now())
             work.dials.append(
                 PendingDial(
                     id: dial.connection, destination: dial.key.destination, dialer: dialer,

@@ -1,4 +1,5 @@
 import MartletTransport
+import Synchronization
 
 /// A request that waits for a connection, and the clocks of its wait.
 final class PoolWaiter: TimerTarget {
@@ -9,8 +10,10 @@ final class PoolWaiter: TimerTarget {
     let connectTimeout: Duration?
     /// When it stops waiting for a connection to be free.
     let poolDeadline: MonotonicTime
-    /// When it stops waiting for a connection that was being opened from the start.
-    let connectDeadline: MonotonicTime
+    /// When it stops waiting for a connection that is being opened: counted from the start of the dial, else of the wait.
+    var connectDeadline: MonotonicTime { MonotonicTime(nanoseconds: connectLimit.load(ordering: .relaxed)) }
+    /// Written by the pool under its lock.
+    private let connectLimit: Atomic<UInt64>
     let start: MonotonicTime
     private let id: PoolWaiterID
     private weak let pool: ConnectionPool?
@@ -26,8 +29,18 @@ final class PoolWaiter: TimerTarget {
         self.connectTimeout = connectTimeout
         start = now
         poolDeadline = now.deadline(after: poolTimeout)
-        // The dial has the same deadline and knows more of what went wrong, so it is given the chance to say so first.
-        connectDeadline = now.deadline(after: connectTimeout.map { $0 + .milliseconds(50) })
+        connectLimit = Atomic(PoolWaiter.limit(of: connectTimeout, from: now))
+    }
+
+    /// Notes that a connection is being opened for it: what it waited in the line does not count against that.
+    func dialBegan(at now: MonotonicTime) {
+        connectLimit.store(PoolWaiter.limit(of: connectTimeout, from: now), ordering: .relaxed)
+    }
+
+    /// The dial has the same deadline and knows more of what went wrong, so it is given the chance to say so first, on a
+    /// busy machine too.
+    private static func limit(of timeout: Duration?, from now: MonotonicTime) -> UInt64 {
+        now.deadline(after: timeout.map { $0 + .seconds(1) }).nanoseconds
     }
 
     func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {

@@ -119,10 +119,10 @@ final class BodyReader: Sendable {
 
     /// Receives bytes as they are on the wire.
     private func receive() async throws -> [UInt8]? {
-        await exchange.waitWhilePaused()
         let size = state.withLock { $0.pieceByteCount }
         while true {
             do throws(ExchangeError) {
+                try await exchange.waitWhilePaused()
                 if let bytes = try attempt(size) {
                     if bytes.isEmpty { return nil }
                     control.download.update { $0.completedByteCount += UInt64(bytes.count) }

@@ -33,8 +33,10 @@ struct CallRunner: Sendable {
             attempts += 1
             if control.isCancelled { throw CancellationError() }
             let prepared: RequestComposer.PreparedBody
-            if let unused { prepared = unused } else { prepared = try await composer.prepareBody() }
-            unused = nil
+            if let kept = unused { prepared = kept } else { prepared = try await composer.prepareBody() }
+            // Nothing is read from the body before the first write, so that one which can be read only once outlives a
+            // connection that does not take a byte.
+            unused = prepared
             let request = try composer.compose(prepared)
             control.upload.update { progress in
                 progress.completedByteCount = 0
@@ -46,6 +48,7 @@ struct CallRunner: Sendable {
             control.begin(.exchanging(exchange))
             do throws(ExchangeError) {
                 try exchange.send(request)
+                unused = nil
                 let (head, framing) = try await exchange.receiveHead()
                 interim += exchange.interimResponses
                 if head.status == 417, request.expectsContinue, call.body.replay != .once {
@@ -62,7 +65,6 @@ struct CallRunner: Sendable {
                 return answer
             } catch {
                 try judge(error, exchange, attempts)
-                if !error.wasSent { unused = prepared }
             }
         }
     }

@@ -1,5 +1,5 @@
 import MartletConnections
-import MartletTransport
+package import MartletTransport
 import Synchronization
 
 /// The handle on a running call: what cancels it, pauses it and tells its progress, whatever it is doing just now.
@@ -15,7 +15,8 @@ package final class TransferControl: TransferGate {
         var isCancelled = false
         var isPaused = false
         var activity = Activity.none
-        var waiters: [Waiter<Void>] = []
+        var waiters: [UInt64: OneShot<Void>] = [:]
+        var lastWaiter: UInt64 = 0
     }
 
     /// Guards the above: the call's tasks, and whoever cancels or pauses.
@@ -43,14 +44,12 @@ package final class TransferControl: TransferGate {
 
     /// Cancels the call, once and for all.
     package func cancel() {
-        let (activity, waiters) = state.withLock { state -> (Activity, [Waiter<Void>]) in
+        let (activity, waiters) = state.withLock { state -> (Activity, [OneShot<Void>]) in
             state.isCancelled = true
-            let waiters = state.waiters
-            state.waiters = []
-            return (state.activity, waiters)
+            return (state.activity, Array(state.waiters.values))
         }
         TransferControl.interrupt(activity)
-        for waiter in waiters { waiter.resume(returning: ()) }
+        for waiter in waiters { waiter.fulfil(()) }
     }
 
     private static func interrupt(_ activity: Activity) {
@@ -70,29 +69,35 @@ package final class TransferControl: TransferGate {
 
     /// Goes on.
     package func resume() {
-        let waiters = state.withLock { state -> [Waiter<Void>] in
+        let (activity, waiters) = state.withLock { state -> (Activity, [OneShot<Void>]) in
             state.isPaused = false
-            let waiters = state.waiters
-            state.waiters = []
-            return waiters
+            return (state.activity, Array(state.waiters.values))
         }
-        for waiter in waiters { waiter.resume(returning: ()) }
+        if case .exchanging(let exchange) = activity { exchange.transferResumed() }
+        for waiter in waiters { waiter.fulfil(()) }
     }
 
     package var isPaused: Bool {
         state.withLock { $0.isPaused }
     }
 
-    package func waitWhilePaused() async {
-        while state.withLock({ $0.isPaused && !$0.isCancelled }) {
-            await suspend { (waiter: Waiter<Void>) in
-                let isLate = state.withLock { state in
-                    if !state.isPaused || state.isCancelled { return true }
-                    state.waiters.append(waiter)
-                    return false
-                }
-                if isLate { waiter.resume(returning: ()) }
+    package func waitWhilePaused(until deadline: MonotonicTime, on loop: EventLoop) async {
+        while !Task.isCancelled, MonotonicTime.now() < deadline {
+            let waiter = OneShot<Void>()
+            let number = state.withLock { state -> UInt64? in
+                guard state.isPaused, !state.isCancelled else { return nil }
+                state.lastWaiter += 1
+                state.waiters[state.lastWaiter] = waiter
+                return state.lastWaiter
             }
+            guard let number else { return }
+            // A writer is stopped by cancelling its task; nothing else would call it out of a pause that never ends.
+            _ = await withTaskCancellationHandler {
+                await waiter.wait(until: deadline, on: loop)
+            } onCancel: {
+                waiter.interrupt()
+            }
+            _ = state.withLock { $0.waiters.removeValue(forKey: number) }
         }
     }
 }

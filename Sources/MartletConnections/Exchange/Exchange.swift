@@ -88,8 +88,10 @@ package final class Exchange: Sendable {
             connection.requestFinished()
             return
         }
+        let rest = Array(bytes[count...])
         let writer = UploadWriter(
-            connection: connection, request: request, rest: Array(bytes[count...]), clocks: clocks,
+            connection: connection, request: request, rest: rest,
+            restPayload: min(max(0, request.head.count - count), rest.count)..<rest.count, clocks: clocks,
             loop: loop,
             onProgress: onUpload, transferGate: gate)
         state.withLock { $0.writer = writer }
@@ -212,14 +214,40 @@ package final class Exchange: Sendable {
 
     /// Waits until reading the body is worth another try; while the transfer is paused, until it goes on.
     package func waitForBody() async throws(ExchangeError) {
-        let (deadline, clock) = clocks.deadline(clocks.idle, .idle)
-        try await wait(until: deadline, clock)
-        await gate?.waitWhilePaused()
+        while true {
+            let sent = state.withLock { $0.writer }?.byteCount
+            let (deadline, clock) = clocks.deadline(clocks.idle, .idle)
+            do throws(ExchangeError) {
+                return try await wait(until: deadline, clock)
+            } catch {
+                // Nothing came down, but what goes up counts as well.
+                guard case .timedOut(.idle) = error.cause, state.withLock({ $0.writer })?.byteCount != sent
+                else { throw error }
+            }
+        }
     }
 
-    /// Waits while the transfer is paused.
-    package func waitWhilePaused() async {
-        await gate?.waitWhilePaused()
+    /// Waits while the transfer is paused; the total clock goes on meanwhile.
+    package func waitWhilePaused() async throws(ExchangeError) {
+        if let gate, gate.isPaused {
+            await gate.waitWhilePaused(until: clocks.totalDeadline, on: loop)
+        }
+        try checkTotal()
+    }
+
+    /// A wait would see to it, but where bytes are always there nobody waits.
+    private func checkTotal() throws(ExchangeError) {
+        guard clocks.totalDeadline != .distantFuture, MonotonicTime.now() >= clocks.totalDeadline else {
+            return
+        }
+        throw failure(.timedOut(.total))
+    }
+
+    /// Lets the waits of a transfer that goes on after a pause begin anew: the idle clock stood meanwhile.
+    package func transferResumed() {
+        guard state.withLock({ !$0.isReleased }) else { return }
+        connection.stream.wakeReader()
+        connection.stream.wakeWriter()
     }
 
     private func complete() {
@@ -288,6 +316,10 @@ package final class Exchange: Sendable {
         }
         let connection = connection
         let lease = lease
+        if let isDrained = connection.drainReceived(limit: Exchange.drainLimit) {
+            lease.release(isReusable: isDrained)
+            return
+        }
         // Unstructured: the caller is done and must not wait for a peer. It ends after a second at the latest.
         Task {
             let deadline = MonotonicTime.now().advanced(by: .seconds(1))
@@ -328,8 +360,10 @@ package final class Exchange: Sendable {
         } else {
             isCancelled = state.isCancelled
         }
+        var phase = state.phase
+        if phase == .awaitingHead, let writer = state.writer, !writer.hasFinished { phase = .sending }
         return ExchangeError(
-            cause: isCancelled ? .cancelled : cause, phase: state.phase, wasSent: wasSent, waited: waited)
+            cause: isCancelled ? .cancelled : cause, phase: phase, wasSent: wasSent, waited: waited)
     }
 
     // MARK: What is known

@@ -279,9 +279,9 @@ package final class HTTP1Connection: Sendable {
         state.withLock { $0.trailers }
     }
 
-    /// Reads and throws away what is left of a body.
-    /// - Returns: Whether it came to its end within the limit and the time.
-    func drain(limit: Int, until deadline: MonotonicTime) async -> Bool {
+    /// Reads and throws away what is left of a body, as far as it has come, without waiting.
+    /// - Returns: Whether it came to its end within the limit; `nil` when more must be waited for.
+    func drainReceived(limit: Int) -> Bool? {
         var left = limit
         while true {
             let step = unsafe withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 16) { buffer in
@@ -294,12 +294,20 @@ package final class HTTP1Connection: Sendable {
                 if left < 0 { return false }
             case .end: return true
             case .failure: return false
-            case .wait:
-                do throws(TransportError) {
-                    try await stream.waitUntilReadable(until: deadline)
-                } catch {
-                    return false
-                }
+            case .wait: return nil
+            }
+        }
+    }
+
+    /// Reads and throws away what is left of a body.
+    /// - Returns: Whether it came to its end within the limit, which holds anew after each wait, and the time.
+    func drain(limit: Int, until deadline: MonotonicTime) async -> Bool {
+        while true {
+            if let isDrained = drainReceived(limit: limit) { return isDrained }
+            do throws(TransportError) {
+                try await stream.waitUntilReadable(until: deadline)
+            } catch {
+                return false
             }
         }
     }

@@ -1,3 +1,5 @@
+package import MartletTransport
+
 /// What pauses a transfer: asked before each write and each read.
 ///
 /// A paused transfer reads nothing, so that the peer is held by the TCP window (RFC 9293 §3.8.6).
@@ -5,6 +7,7 @@ package protocol TransferGate: Sendable {
     /// Whether the transfer is paused now.
     var isPaused: Bool { get }
 
-    /// Returns when the transfer is not paused, or was cancelled.
-    func waitWhilePaused() async
+    /// Returns when the transfer is not paused, or was cancelled, or the deadline has passed, or the waiting task was
+    /// cancelled.
+    func waitWhilePaused(until deadline: MonotonicTime, on loop: EventLoop) async
 }

@@ -22,13 +22,13 @@ final class UploadWriter: Sendable {
         var isStopped = false
         var outcome: Outcome?
         var byteCount: UInt64 = 0
-        var bodyByteCount: UInt64 = 0
         var task: Task<Void, Never>?
     }
 
     private let connection: HTTP1Connection
     private let request: ExchangeRequest
     private let rest: [UInt8]
+    private let restPayload: Range<Int>
     private let clocks: ExchangeClocks
     private let loop: EventLoop
     private let onProgress: (@Sendable (Int) -> Void)?
@@ -39,15 +39,18 @@ final class UploadWriter: Sendable {
     private let state = Mutex(State())
 
     /// A writer that has not started.
-    /// - Parameter rest: What of the head, and of a body in memory, the first write did not take.
+    /// - Parameters:
+    ///   - rest: What of the head, and of a body in memory, the first write did not take.
+    ///   - restPayload: Which of those bytes are the body's.
     init(
-        connection: HTTP1Connection, request: ExchangeRequest, rest: [UInt8], clocks: ExchangeClocks,
-        loop: EventLoop,
+        connection: HTTP1Connection, request: ExchangeRequest, rest: [UInt8], restPayload: Range<Int>,
+        clocks: ExchangeClocks, loop: EventLoop,
         onProgress: (@Sendable (Int) -> Void)?, transferGate: (any TransferGate)?
     ) {
         self.connection = connection
         self.request = request
         self.rest = rest
+        self.restPayload = restPayload
         self.clocks = clocks
         self.loop = loop
         self.onProgress = onProgress
@@ -70,6 +73,11 @@ final class UploadWriter: Sendable {
     /// How it ended; `nil` while it goes on.
     var outcome: Outcome? {
         state.withLock { $0.outcome }
+    }
+
+    /// Whether everything was written.
+    var hasFinished: Bool {
+        if case .finished = outcome { true } else { false }
     }
 
     /// Bytes written so far.
@@ -112,7 +120,7 @@ final class UploadWriter: Sendable {
     }
 
     private func write() async -> Outcome {
-        if let outcome = await write(rest, isBody: false) { return outcome }
+        if let outcome = await write(rest, payload: restPayload) { return outcome }
         if request.expectsContinue {
             let deadline = min(MonotonicTime.now().advanced(by: request.continueWait), clocks.totalDeadline)
             switch await gate.wait(until: deadline, on: loop) {
@@ -125,7 +133,7 @@ final class UploadWriter: Sendable {
         case .bytes(let bytes):
             // Without the wait for a 100 these bytes were part of the first write.
             guard request.expectsContinue else { return .finished }
-            return await write(bytes, isBody: true) ?? .finished
+            return await write(bytes, payload: 0..<bytes.count) ?? .finished
         case .source(let source, let length):
             return await write(from: source, length: length)
         }
@@ -147,35 +155,40 @@ final class UploadWriter: Sendable {
             total += UInt64(chunk.count)
             if let length {
                 if total > length { return .failed(.lengthMismatch(announced: length, actual: total)) }
-                if let outcome = await write(chunk, isBody: true) { return outcome }
+                if let outcome = await write(chunk, payload: 0..<chunk.count) { return outcome }
             } else {
                 let header = encoder.header(byteCount: chunk.count)
-                if let outcome = await write(header + chunk, isBody: true, payload: chunk.count) {
-                    return outcome
-                }
+                let payload = header.count..<header.count + chunk.count
+                if let outcome = await write(header + chunk, payload: payload) { return outcome }
             }
         }
         if let length {
             return total == length ? .finished : .failed(.lengthMismatch(announced: length, actual: total))
         }
         do throws(WireError) {
-            return await write(try encoder.lastChunk(trailers: request.trailers), isBody: false) ?? .finished
+            return await write(try encoder.lastChunk(trailers: request.trailers), payload: 0..<0) ?? .finished
         } catch {
             return .failed(.wire(error))
         }
     }
 
     /// Writes bytes whole; `nil` when that went well.
-    private func write(_ bytes: [UInt8], isBody: Bool, payload: Int? = nil) async -> Outcome? {
+    /// - Parameter payload: Which of them are the body's own, of which progress is told.
+    private func write(_ bytes: [UInt8], payload: Range<Int>) async -> Outcome? {
         var offset = 0
         while offset < bytes.count {
-            await transferGate?.waitWhilePaused()
+            if let transferGate, transferGate.isPaused {
+                await transferGate.waitWhilePaused(until: clocks.totalDeadline, on: loop)
+                if MonotonicTime.now() >= clocks.totalDeadline { return .failed(.timedOut(.total)) }
+            }
             if isStopped { return .stopped }
             do throws(TransportError) {
                 let count = try connection.stream.write(bytes, from: offset)
                 if count > 0 {
+                    let written = (offset..<offset + count).clamped(to: payload)
                     offset += count
                     state.withLock { $0.byteCount += UInt64(count) }
+                    if !written.isEmpty { onProgress?(written.count) }
                     continue
                 }
             } catch {
@@ -183,7 +196,6 @@ final class UploadWriter: Sendable {
             }
             if let outcome = await waitUntilWritable() { return outcome }
         }
-        if isBody { onProgress?(payload ?? bytes.count) }
         return nil
     }
 

@@ -15,12 +15,12 @@ struct OriginHandshake: Sendable {
     /// Accepts TLS where the origin speaks it; the socket is closed when that fails.
     func open(_ socket: Socket, number: Int) async throws(TransportError) -> Opened {
         guard let context else {
-            let stream = PlainStream(socket: socket, remoteAddress: nil)
+            let stream = PlainStream(socket: socket, remoteAddress: socket.remoteAddress)
             return Opened(
                 stream: stream, peer: OriginHandshake.peer(number, stream.information, serverName: nil))
         }
         let stream = try await TLSStream.accept(
-            socket: socket, context: context,
+            socket: socket, remoteAddress: socket.remoteAddress, context: context,
             deadline: MonotonicTime.now().advanced(by: timeout))
         return Opened(
             stream: stream,

@@ -169,6 +169,13 @@ package final class Socket: Sendable {
         } ?? nil
     }
 
+    /// The address of the other side.
+    package var remoteAddress: SocketAddress? {
+        withDescriptor { descriptor in
+            unsafe SocketAddress.filled { unsafe getpeername(descriptor, $0, $1) }
+        } ?? nil
+    }
+
     /// Sets `TCP_NODELAY` on an accepted socket; one that its peer has reset already may refuse, which is no loss.
     func sendSmallWritesAtOnce() {
         _ = withDescriptor { descriptor in

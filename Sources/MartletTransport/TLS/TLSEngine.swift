@@ -24,6 +24,8 @@ import COpenSSL
     private let channel: TLSChannel
     /// After a fatal error OpenSSL allows no further call but freeing.
     private(set) var isBroken = false
+    /// Why nothing can be written any more, though what the peer has sent can still be read.
+    private var writeFailure: TransportError?
     /// A `close_notify` was begun, and perhaps sent: OpenSSL takes a write after it for a fatal error.
     private var hasEndedWriting = false
     private var hasSentCloseNotify = false
@@ -131,14 +133,21 @@ import COpenSSL
     /// Encrypts from a buffer.
     func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Outcome {
         guard !hasEndedWriting else { throw .closed }
+        if let writeFailure { throw writeFailure }
         var count = 0
         let outcome: Outcome
         do throws(TransportError) {
             outcome = try perform { unsafe SSL_write_ex(ssl, buffer.baseAddress, buffer.count, &count) }
         } catch {
-            guard case .system = error, let refusal = receivedAlert() else { throw error }
-            channel.failure = refusal
-            throw refusal
+            guard case .system = error else { throw error }
+            if let refusal = receivedAlert() {
+                channel.failure = refusal
+                throw refusal
+            }
+            // Only writing is over: a peer that answered early and closed has said something that is still to be read.
+            writeFailure = error
+            isBroken = false
+            throw error
         }
         if case .moved = outcome { return .moved(count) }
         return outcome
@@ -174,7 +183,7 @@ import COpenSSL
     /// - Returns: Whether it is still to be sent.
     @discardableResult
     func shutdown() -> Bool {
-        guard hasHandshaken, !isBroken, !hasSentCloseNotify else { return false }
+        guard hasHandshaken, !isBroken, writeFailure == nil, !hasSentCloseNotify else { return false }
         hasEndedWriting = true
         OpenSSLErrors.clear()
         channel.failure = nil

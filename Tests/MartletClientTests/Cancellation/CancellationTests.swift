@@ -1,0 +1,284 @@
+import Martlet
+import MartletTesting
+import MartletTransport
+import Testing
+
+extension OneAtATime {
+    /// A call cancelled at each place where it can be waiting: it must be back without waiting for anybody, with
+    /// `CancellationError` itself, and leave neither a place in the pool nor a descriptor.
+    @Suite("Cancelling at every suspension point", .serialized)
+    struct CancellationTests {
+        /// Where a server's script holds the call, and what is sent.
+        enum Point: String, CaseIterable, Sendable {
+            case handshake, continueWait, write, silentSource, head, halfHead, interim, body, chunk,
+                untilClose
+            case stream, leisurelyStream, download
+
+            var isSecure: Bool { self == .handshake }
+
+            var script: ServerScript {
+                let reached = ScriptStep.signal("reached")
+                return switch self {
+                case .handshake: ServerScript(reached, .awaitClose)
+                case .continueWait, .silentSource, .head:
+                    ServerScript(.expectRequestHead, reached, .awaitClose)
+                case .write: ServerScript(.expectRequestHead, reached, .stall)
+                case .halfHead:
+                    ServerScript(.expectRequestHead, .send("HTTP/1.1 200 OK\r\nX: "), reached, .awaitClose)
+                case .interim:
+                    ServerScript(
+                        .expectRequestHead, .send("HTTP/1.1 102 Processing\r\n\r\n"), reached, .awaitClose)
+                case .body, .stream, .leisurelyStream, .download:
+                    ServerScript(
+                        .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"),
+                        reached,
+                        .awaitClose)
+                case .chunk:
+                    ServerScript(
+                        .expectRequestHead,
+                        .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na\r\n01234"), reached,
+                        .awaitClose)
+                case .untilClose:
+                    ServerScript(
+                        .expectRequestHead, .send("HTTP/1.1 200 OK\r\n\r\n01234"), reached, .awaitClose)
+                }
+            }
+        }
+
+        /// Makes the call that is cancelled.
+        private static func call(_ point: Point, _ session: HTTPSession, _ origin: TestOrigin) async throws {
+            switch point {
+            case .handshake:
+                _ = try await session.get("https://127.0.0.1:\(origin.port)/")
+            case .continueWait:
+                _ = try await session.post(origin.url(), body: .text("x"), headers: [.expect: "100-continue"])
+            case .write:
+                _ = try await session.put(origin.url(), body: .pattern(256 << 20))
+            case .silentSource:
+                let body = HTTPBody.stream {
+                    // Deaf to being cancelled, as sources of others may be for a while.
+                    Pieces("x") { _ in
+                        _ = await OneShot<Void>().wait(
+                            until: MonotonicTime.now().advanced(by: .seconds(5)),
+                            on: EventLoop.sharedOrStalled)
+                    }
+                }
+                _ = try await session.post(origin.url(), body: body)
+            case .head, .halfHead, .interim, .body, .chunk, .untilClose:
+                _ = try await session.get(origin.url())
+            case .stream:
+                try await session.stream(HTTPRequest(.get, origin)) { _, body in for try await _ in body {} }
+            case .leisurelyStream:
+                // Reads nothing until it is cancelled; what it reads then must tell.
+                try await session.stream(HTTPRequest(.get, origin)) { _, body in
+                    let event = OneShot<Void>()
+                    await withTaskCancellationHandler {
+                        _ = await event.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
+                    } onCancel: {
+                        event.interrupt()
+                    }
+                    for try await _ in body {}
+                }
+            case .download:
+                try await session.download(origin.url(), to: FilePath("/dev/shm/martlet-\(origin.port)"))
+            }
+        }
+
+        @Test("A call that waits for its peer ends at once", arguments: Point.allCases)
+        func waitingForPeer(_ point: Point) async throws {
+            try await TestOrigin.withOrigin(scripts: point.script) { origin in
+                let session = HTTPSession.own { $0.continueTimeout = .seconds(60) }
+                let task = Task { try await CancellationTests.call(point, session, origin) }
+                try await origin.signals.wait(for: "reached")
+                let elapsed = await CancellationTests.cancel(task)
+                #expect(elapsed < .seconds(2))
+                #expect(await CancellationTests.isAtRest(session))
+                #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
+                // A server that does not read what was sent does not see the end behind it either.
+                if point != .write { try await origin.ledger.waitForOpenConnections(atMost: 0) }
+            }
+        }
+
+        @Test(
+            "A call over TLS that waits for its peer ends at once",
+            arguments: [Point.head, .body, .write, .chunk])
+        func waitingForSecurePeer(_ point: Point) async throws {
+            try await TestOrigin.withOrigin(.tls(), scripts: point.script) { origin in
+                let session = HTTPSession.trusting(origin)
+                let task = Task { try await CancellationTests.call(point, session, origin) }
+                try await origin.signals.wait(for: "reached")
+                let elapsed = await CancellationTests.cancel(task)
+                #expect(elapsed < .seconds(2))
+                #expect(await CancellationTests.isAtRest(session))
+                #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
+            }
+        }
+
+        @Test("An upload into full buffers ends at once")
+        func fullBuffers() async throws {
+            let asked = Counter()
+            try await TestOrigin.withOrigin(scripts: Point.write.script) { origin in
+                let session = HTTPSession.own()
+                let task = Task {
+                    _ = try await session.put(
+                        origin.url(),
+                        body: .stream(length: 1 << 30) {
+                            PatternPieces(byteCount: 1 << 30) { _ in asked.add() }
+                        })
+                }
+                try await origin.signals.wait(for: "reached")
+                #expect(await settled { UInt64(asked.count) } < 1024)
+                let elapsed = await CancellationTests.cancel(task)
+                #expect(elapsed < .seconds(2))
+                #expect(await CancellationTests.isAtRest(session))
+                #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
+            }
+        }
+
+        @Test("A call that waits for a name ends at once")
+        func lookUp() async throws {
+            let resolver = GatedResolver()
+            let session = HTTPSession.own { $0.resolver = resolver }
+            let task = Task { _ = try await session.get("http://name.example/") }
+            #expect(await eventually { resolver.askedCount == 1 })
+            #expect(await CancellationTests.cancel(task) < .seconds(2))
+            #expect(await CancellationTests.isAtRest(session))
+        }
+
+        @Test("A call that waits for a name from a resolver that is deaf ends at once")
+        func deafResolver() async throws {
+            struct Deaf: Resolver {
+                let asked = OneShot<Void>()
+                func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
+                    asked.fulfil(())
+                    _ = await OneShot<Void>().wait(
+                        until: MonotonicTime.now().advanced(by: .seconds(5)), on: EventLoop.sharedOrStalled)
+                    return []
+                }
+            }
+            let resolver = Deaf()
+            let session = HTTPSession.own { $0.resolver = resolver }
+            let task = Task { _ = try await session.get("http://name.example/") }
+            _ = await resolver.asked.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
+            #expect(await CancellationTests.cancel(task) < .seconds(2))
+            #expect(await CancellationTests.isAtRest(session))
+        }
+
+        @Test("A call that connects ends at once, and leaves no socket")
+        func connect() async throws {
+            let hole = try await BlackHole()
+            let before = OpenSockets.count(toPort: hole.port)
+            let session = HTTPSession.own()
+            let task = Task { _ = try await session.get("http://127.0.0.1:\(hole.port)/") }
+            #expect(await eventually { OpenSockets.count(toPort: hole.port) == before + 1 })
+            #expect(await CancellationTests.cancel(task) < .seconds(2))
+            #expect(await CancellationTests.isAtRest(session))
+            #expect(await eventually { OpenSockets.count(toPort: hole.port) == before })
+            hole.close()
+        }
+
+        @Test("A call in the pool's line ends at once, and those behind it move up")
+        func poolWait() async throws {
+            let signals = SignalBox()
+            try await TestOrigin.withOrigin { request in
+                if request.path == "/first" { try await signals.wait(for: "go") }
+                return .text("ok")
+            } run: { origin in
+                signals.use(origin)
+                let session = HTTPSession.own { $0.pool.connectionsPerHost = 1 }
+                async let first = session.get(origin.url("/first"))
+                try await origin.waitForRequests(count: 1)
+                let task = Task { _ = try await session.get(origin.url("/second")) }
+                #expect(await eventually { session.poolStatus.waiting == 1 })
+                async let third = session.get(origin.url("/third"))
+                #expect(await eventually { session.poolStatus.waiting == 2 })
+                #expect(await CancellationTests.cancel(task) < .seconds(2))
+                #expect(session.poolStatus.waiting == 1)
+                origin.signals.raise("go")
+                _ = try await (first, third)
+                #expect(origin.requests.map(\.target) == ["/first", "/third"])
+                #expect(await CancellationTests.isAtRest(session))
+            }
+        }
+
+        @Test("A call of a task that was cancelled before sends nothing")
+        func beforeStart() async throws {
+            try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+                let session = HTTPSession.own()
+                let start = OneShot<Void>()
+                let task = Task {
+                    _ = await start.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
+                    _ = try await session.get(origin.url())
+                }
+                task.cancel()
+                start.fulfil(())
+                #expect(await CancellationTests.cancel(task) < .seconds(2))
+                #expect(await CancellationTests.isAtRest(session))
+                #expect(origin.connectionCount == 0)
+            }
+        }
+
+        @Test("One call's end does not touch its neighbours")
+        func neighbours() async throws {
+            let signals = SignalBox()
+            try await TestOrigin.withOrigin { request in
+                try await signals.wait(for: "go")
+                return .text(request.path)
+            } run: { origin in
+                signals.use(origin)
+                let session = HTTPSession.own()
+                let tasks = (0..<8).map { number in
+                    Task { try await session.get(origin.url("/\(number)")).text }
+                }
+                try await origin.waitForRequests(count: 8)
+                for number in stride(from: 0, to: 8, by: 2) { tasks[number].cancel() }
+                for number in stride(from: 0, to: 8, by: 2) {
+                    await #expect(throws: CancellationError.self) { try await tasks[number].value }
+                }
+                origin.signals.raise("go")
+                for number in stride(from: 1, to: 8, by: 2) {
+                    #expect(try await tasks[number].value == "/\(number)")
+                }
+                #expect(await CancellationTests.isAtRest(session))
+            }
+        }
+
+        @Test("Cancelling while the answer comes ends in one or the other, a thousand times")
+        func racing() async throws {
+            try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+                let session = HTTPSession.own()
+                var random = SplitMix64(state: 7)
+                for _ in 0..<1000 {
+                    let task = Task { try await session.get(origin.url()).text }
+                    let yields = random.next() % 24
+                    for _ in 0..<yields { await Task.yield() }
+                    task.cancel()
+                    do {
+                        #expect(try await task.value == "ok")
+                    } catch {
+                        #expect(error is CancellationError)
+                    }
+                }
+                #expect(await CancellationTests.isAtRest(session))
+                #expect(
+                    await eventually { OpenSockets.count(toPort: origin.port) == session.poolStatus.idle })
+            }
+        }
+
+        /// Cancels a task, and measures how long its end takes.
+        private static func cancel(_ task: Task<Void, any Error>) async -> Duration {
+            let start = ContinuousClock.now
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            return ContinuousClock.now - start
+        }
+
+        /// Whether nobody waits, dials or holds a connection any more.
+        private static func isAtRest(_ session: HTTPSession) async -> Bool {
+            await eventually {
+                let status = session.poolStatus
+                return status.leased + status.dialling + status.waiting == 0 && session.runningCallCount == 0
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import Martlet
+import MartletTesting
+import Testing
+
+extension OneAtATime {
+    @Suite("Hosts with several addresses")
+    struct AddressRaceTests {
+        /// A port of loopback where nobody listens any more.
+        private func refusedPort() async throws -> Int {
+            let origin = try await TestOrigin.start(handler: .fixed(.text("x")))
+            await origin.stop()
+            return origin.port
+        }
+
+        @Test("An address that refuses is followed by the next one at once")
+        func refused() async throws {
+            let refused = try await refusedPort()
+            try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+                let session = HTTPSession.own { configuration in
+                    configuration.resolver = ListResolver(("127.0.0.1", refused), ("127.0.0.1", origin.port))
+                    configuration.connectRace.attemptDelay = .seconds(60)
+                }
+                let exchange = try await session.get("http://name.example/")
+                #expect(exchange.text == "ok")
+                #expect(exchange.metrics.connection?.remoteAddress == origin.address)
+            }
+        }
+
+        @Test("An address that is silent is joined by the next one after 250 ms")
+        func silent() async throws {
+            let hole = try await BlackHole()
+            try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+                let session = HTTPSession.own { configuration in
+                    configuration.resolver = ListResolver(
+                        ("127.0.0.1", hole.port), ("127.0.0.1", origin.port))
+                }
+                let start = ContinuousClock.now
+                let exchange = try await session.get("http://name.example/")
+                #expect(exchange.text == "ok")
+                #expect(ContinuousClock.now - start >= .milliseconds(245))
+                #expect(exchange.metrics.connection?.remoteAddress == origin.address)
+                #expect(await eventually { OpenSockets.count(toPort: hole.port) <= 8 })
+            }
+            hole.close()
+        }
+
+        @Test("An address that failed is tried last the next time")
+        func remembered() async throws {
+            let hole = try await BlackHole()
+            try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+                let refused = try await refusedPort()
+                let session = HTTPSession.own { configuration in
+                    configuration.resolver = ListResolver(
+                        ("127.0.0.1", refused), ("127.0.0.1", origin.port), ("127.0.0.1", hole.port))
+                    configuration.connectRace.attemptDelay = .seconds(60)
+                    configuration.pool.idleConnectionsPerHost = 0
+                }
+                for _ in 1...2 { #expect(try await session.get("http://name.example/").text == "ok") }
+                #expect(origin.connectionCount == 2)
+            }
+            hole.close()
+        }
+
+        @Test("Where garbage answers the handshake, the race goes on")
+        func garbage() async throws {
+            let garbage = ServerScript(.send("SSH-2.0-OpenSSH_9.2\r\n"), .awaitClose)
+            try await TestOrigin.withOrigin(scripts: garbage) { wrong in
+                try await TestOrigin.withOrigin(.tls(), handler: .fixed(.text("ok"))) { origin in
+                    let session = HTTPSession.trusting(origin) { configuration in
+                        configuration.resolver = ListResolver(
+                            ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
+                        configuration.connectRace.attemptDelay = .seconds(60)
+                    }
+                    let exchange = try await session.get("https://localhost/")
+                    #expect(exchange.text == "ok")
+                    #expect(wrong.connectionCount == 1)
+                    try await wrong.ledger.waitForOpenConnections(atMost: 0)
+                }
+            }
+        }
+
+        @Test("A refused certificate ends the race: no other address is asked")
+        func certificate() async throws {
+            try await TestOrigin.withOrigin(.tls(.expired), handler: .fixed(.text("x"))) { wrong in
+                try await TestOrigin.withOrigin(.tls(), handler: .fixed(.text("ok"))) { origin in
+                    let session = HTTPSession.own { configuration in
+                        configuration.tls.trust = .only(
+                            .text(wrong.authorityPEM ?? ""), .text(origin.authorityPEM ?? ""))
+                        configuration.resolver = ListResolver(
+                            ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
+                        configuration.connectRace.attemptDelay = .seconds(60)
+                    }
+                    let error = try #require(
+                        await #expect(throws: HTTPError.self) { try await session.get("https://localhost/") })
+                    #expect(error.code == .tlsFailed)
+                    #expect(error.phase == .securing)
+                    #expect(origin.connectionCount == 0)
+                }
+            }
+        }
+
+        @Test("When all addresses fail, all failures are reported")
+        func allFail() async throws {
+            let ports = [try await refusedPort(), try await refusedPort()]
+            let session = HTTPSession.own { configuration in
+                configuration.resolver = ListResolver(("127.0.0.1", ports[0]), ("127.0.0.1", ports[1]))
+            }
+            let error = try #require(
+                await #expect(throws: HTTPError.self) { try await session.get("http://name.example/") })
+            #expect(error.code == .connectFailed)
+            #expect(error.phase == .connecting)
+            #expect(!error.wasSent)
+            #expect(error.isConnectFailure)
+            #expect(
+                Set(error.connectFailures.map(\.address)) == Set(ports.map { "127.0.0.1:\($0)" }))
+            // ECONNREFUSED
+            #expect(error.connectFailures.allSatisfy { $0.error.code == 111 })
+            for port in ports { #expect(error.message.contains("127.0.0.1:\(port)")) }
+        }
+
+        @Test("A resolver's failure is an error of its own")
+        func unresolved() async throws {
+            struct Failing: Resolver {
+                func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
+                    throw ResolutionError(host: host, message: "nobody knows it")
+                }
+            }
+            let session = HTTPSession.own { $0.resolver = Failing() }
+            let error = try #require(
+                await #expect(throws: HTTPError.self) { try await session.get("http://name.example/") })
+            #expect(error.code == .resolutionFailed)
+            #expect(error.phase == .resolving)
+            #expect((error.underlying as? ResolutionError)?.message == "nobody knows it")
+        }
+
+        @Test("A resolver that knows no address is a failure, not a hang")
+        func noAddresses() async throws {
+            let session = HTTPSession.own { $0.resolver = ListResolver() }
+            let error = try #require(
+                await #expect(throws: HTTPError.self) { try await session.get("http://name.example/") })
+            #expect(error.isConnectFailure)
+        }
+    }
+}

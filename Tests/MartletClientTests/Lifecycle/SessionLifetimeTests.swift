@@ -1,0 +1,153 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+@Suite("The life of a session")
+struct SessionLifetimeTests {
+    @Test("A view shares connections, limits and the end")
+    func view() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+            let session = HTTPSession.own()
+            let view = session.with { $0.timeouts.total = .seconds(60) }
+            #expect(view.configuration.timeouts.total == .seconds(60))
+            #expect(session.configuration.timeouts.total == nil)
+            _ = try await session.get(origin.url())
+            #expect(try await view.get(origin.url()).metrics.isConnectionReused)
+            #expect(view.poolStatus == session.poolStatus)
+            await view.finishAndInvalidate()
+            let error = try #require(
+                await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
+            #expect(error.code == .sessionInvalidated)
+            #expect(!error.wasSent)
+        }
+    }
+
+    @Test("A view outlives its session, and keeps its connections")
+    func viewAlone() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+            var session: HTTPSession? = HTTPSession.own()
+            _ = try await session?.get(origin.url())
+            let view = try #require(session?.with { $0.userAgent = nil })
+            session = nil
+            #expect(try await view.get(origin.url()).metrics.isConnectionReused)
+        }
+    }
+
+    @Test("Dropping the last reference closes the connections", arguments: [false, true])
+    func dropped(isSecure: Bool) async throws {
+        try await TestOrigin.withOrigin(isSecure ? .tls() : .plain, handler: .fixed(.text("ok"))) { origin in
+            var session: HTTPSession? = HTTPSession.trusting(origin)
+            _ = try await session?.get(origin.url())
+            #expect(origin.openConnectionCount == 1)
+            session = nil
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
+        }
+    }
+
+    @Test("A call that runs when the last reference goes runs to its end")
+    func droppedAmidCall() async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { _ in
+            try await signals.wait(for: "go")
+            return .text("ok")
+        } run: { origin in
+            signals.use(origin)
+            let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+            try await origin.waitForRequests(count: 1)
+            origin.signals.raise("go")
+            #expect(try await task.value.text == "ok")
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+        }
+    }
+
+    @Test("Finishing lets calls end, then closes what is open, and refuses new ones at once")
+    func finish() async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { request in
+            if request.path == "/slow" { try await signals.wait(for: "go") }
+            return .text("ok")
+        } run: { origin in
+            signals.use(origin)
+            let session = HTTPSession.own()
+            _ = try await session.get(origin.url())
+            async let running = session.get(origin.url("/slow"))
+            try await origin.waitForRequests(count: 2)
+            let finishing = Task { await session.finishAndInvalidate() }
+            var refusal: HTTPError?
+            while refusal == nil {
+                do {
+                    _ = try await session.get(origin.url("/new"))
+                } catch let error as HTTPError {
+                    refusal = error
+                }
+            }
+            #expect(refusal?.code == .sessionInvalidated)
+            #expect(refusal?.phase == .preparing)
+            origin.signals.raise("go")
+            #expect(try await running.text == "ok")
+            await finishing.value
+            #expect(session.poolStatus.idle + session.poolStatus.leased == 0)
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+        }
+    }
+
+    @Test("Cancelling ends calls wherever they are")
+    func cancel() async throws {
+        try await TestOrigin.withOrigin { request in
+            if request.path == "/body" {
+                return OriginResponse.pattern(1000).with {
+                    $0.fault = OriginFault(.stall, afterBodyBytes: 500)
+                }
+            }
+            throw OriginFault(.stall)
+        } run: { origin in
+            let session = HTTPSession.own { $0.pool.connectionsPerHost = 2 }
+            let calls = ["/head", "/body", "/waiting"].map { path in
+                Task { try await session.get(origin.url(path)) }
+            }
+            #expect(
+                await eventually {
+                    session.poolStatus.leased == 2 && session.poolStatus.waiting == 1
+                })
+            try await origin.waitForRequests(count: 2)
+            await session.invalidateAndCancel()
+            for call in calls {
+                await #expect(throws: CancellationError.self) { try await call.value }
+            }
+            #expect(session.runningCallCount == 0)
+            #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+        }
+    }
+
+    @Test("Ending twice, or without ever having been used, is in order")
+    func twice() async throws {
+        let session = HTTPSession.own()
+        await session.finishAndInvalidate()
+        await session.invalidateAndCancel()
+        await session.finishAndInvalidate()
+        #expect(session.runningCallCount == 0)
+    }
+
+    @Test("Calls may be started and cancelled from the progress of another")
+    func reentrancy() async throws {
+        let started = Mutex<[Task<String, any Error>]>([])
+        try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+            let session = HTTPSession.own { $0.pool.connectionsPerHost = 1 }
+            let exchange = try await session.upload(
+                .text("hello"), to: HTTPRequest(.post, origin)
+            ) { _ in
+                let call = Task { try await session.get(origin.url()).text }
+                let given = Task { try await session.get(origin.url()).text }
+                given.cancel()
+                started.withLock { $0.append(call) }
+            }
+            #expect(exchange.text == "ok")
+            let calls = started.withLock { $0 }
+            #expect(!calls.isEmpty)
+            for call in calls { #expect(try await call.value == "ok") }
+        }
+    }
+}

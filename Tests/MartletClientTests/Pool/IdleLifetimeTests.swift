@@ -1,0 +1,90 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("How long connections are kept")
+struct IdleLifetimeTests {
+    @Test("An idle connection is closed after its lifetime")
+    func idleLifetime() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let session = HTTPSession.own { $0.pool.idleLifetime = .milliseconds(100) }
+            _ = try await session.get(origin.url())
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            #expect(session.poolStatus.idle == 0)
+        }
+    }
+
+    @Test("Keep-Alive: timeout=1 closes a connection before the second is over")
+    func keepAliveTimeout() async throws {
+        let script = ServerScript(
+            .expectRequestHead,
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nKeep-Alive: timeout=1\r\n\r\n"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let session = HTTPSession.own()
+            _ = try await session.get(origin.url())
+            #expect(session.poolStatus.idle == 1)
+            let start = ContinuousClock.now
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            // The margin takes half of the second off; the session's own limit is a minute.
+            #expect(ContinuousClock.now - start < .seconds(5))
+            #expect(session.poolStatus.idle == 0)
+        }
+    }
+
+    @Test("Keep-Alive: timeout=0 keeps no connection")
+    func keepAliveZero() async throws {
+        let script = ServerScript(
+            .expectRequestHead,
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: timeout=0\r\n\r\nok"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let session = HTTPSession.own()
+            _ = try await session.get(origin.url())
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            #expect(try await session.get(origin.url()).text == "ok")
+            #expect(origin.connectionCount == 2)
+        }
+    }
+
+    @Test("A connection is used no more often than allowed")
+    func maximumUses() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let session = HTTPSession.own { $0.pool.maximumUses = 2 }
+            for _ in 1...5 { _ = try await session.get(origin.url()) }
+            #expect(origin.connectionCount == 3)
+        }
+    }
+
+    @Test("A connection grows no older than allowed")
+    func maximumAge() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let session = HTTPSession.own { $0.pool.maximumAge = .milliseconds(100) }
+            _ = try await session.get(origin.url())
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            #expect(session.poolStatus.idle == 0)
+        }
+    }
+
+    @Test("Connection: close is kept to by both sides", arguments: ["close", "Close", "x, CLOSE"])
+    func close(value: String) async throws {
+        let script = ServerScript(
+            .expectRequestHead,
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: \(value)\r\n\r\nok"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let session = HTTPSession.own()
+            _ = try await session.get(origin.url())
+            #expect(session.poolStatus.idle == 0)
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+        }
+    }
+
+    @Test("Without room for idle connections none is kept")
+    func noIdle() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let session = HTTPSession.own { $0.pool.idleConnectionsPerHost = 0 }
+            _ = try await session.get(origin.url())
+            _ = try await session.get(origin.url())
+            #expect(origin.connectionCount == 2)
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+        }
+    }
+}

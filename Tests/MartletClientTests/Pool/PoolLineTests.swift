@@ -1,0 +1,99 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("The line for a connection")
+struct PoolLineTests {
+    /// An origin whose first request waits for a signal, with a session that may open one connection, and calls that wait
+    /// in line in a known order.
+    private func order(
+        of priorities: [RequestPriority]
+    ) async throws -> [String] {
+        let signals = SignalBox()
+        return try await TestOrigin.withOrigin { request in
+            if request.path == "/first" { try await signals.wait(for: "go") }
+            return .text("x")
+        } run: { origin in
+            signals.use(origin)
+            let session = HTTPSession.own { configuration in
+                configuration.pool.connectionsPerHost = 1
+                configuration.pool.ageingInterval = nil
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { _ = try await session.get(origin.url("/first")) }
+                try await origin.waitForRequests(count: 1)
+                for (index, priority) in priorities.enumerated() {
+                    group.addTask {
+                        _ = try await session.get(
+                            origin.url("/\(index)"), options: RequestOptions(priority: priority))
+                    }
+                    #expect(await eventually { session.poolStatus.waiting == index + 1 })
+                }
+                origin.signals.raise("go")
+                try await group.waitForAll()
+            }
+            #expect(origin.connectionCount == 1)
+            return origin.requests.dropFirst().map(\.target)
+        }
+    }
+
+    @Test("Requests of one priority are served first come, first served")
+    func firstComeFirstServed() async throws {
+        let order = try await order(of: [.normal, .normal, .normal, .normal, .normal])
+        #expect(order == ["/0", "/1", "/2", "/3", "/4"])
+    }
+
+    @Test("More urgent requests overtake")
+    func priority() async throws {
+        let order = try await order(of: [.low, .normal, .highest, .lowest, .high, .highest])
+        #expect(order == ["/2", "/5", "/4", "/1", "/0", "/3"])
+    }
+
+    @Test("A connection that becomes free while another is being opened goes to who waits for that one")
+    func freedWhileDialling() async throws {
+        let resolver = GatedResolver(freeCount: 1)
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { request in
+            if request.path == "/first" { try await signals.wait(for: "go") }
+            return .text(request.path)
+        } run: { origin in
+            signals.use(origin)
+            let session = HTTPSession.own { $0.resolver = resolver }
+            let base = "http://name.example:\(origin.port)"
+            async let first = session.get("\(base)/first")
+            try await origin.waitForRequests(count: 1)
+            async let second = session.get("\(base)/second")
+            #expect(await eventually { resolver.askedCount == 2 })
+            origin.signals.raise("go")
+            #expect(try await first.text == "/first")
+            let exchange = try await second
+            #expect(exchange.text == "/second")
+            #expect(exchange.metrics.isConnectionReused)
+            #expect(origin.connectionCount == 1)
+            resolver.open()
+            #expect(await eventually { session.poolStatus.dialling == 0 })
+        }
+    }
+
+    @Test("Raising the limit opens connections for those who wait")
+    func raisedLimit() async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { request in
+            if request.path == "/first" { try await signals.wait(for: "go") }
+            return .text("x")
+        } run: { origin in
+            signals.use(origin)
+            var limits = PoolLimits(connectionsPerHost: 1)
+            let session = HTTPSession.own { $0.pool = limits }
+            async let first = session.get(origin.url("/first"))
+            try await origin.waitForRequests(count: 1)
+            async let second = session.get(origin.url("/second"))
+            #expect(await eventually { session.poolStatus.waiting == 1 })
+            limits.connectionsPerHost = 2
+            session.setPoolLimits(limits)
+            #expect(try await second.text == "x")
+            origin.signals.raise("go")
+            _ = try await first
+        }
+    }
+}

@@ -1,0 +1,26 @@
+/// Texts as the pieces of a body.
+struct Pieces: AsyncSequence, Sendable {
+    let texts: [String]
+    /// Told before each piece is given out, with its number, and before the end.
+    var onPiece: (@Sendable (Int) async throws -> Void)?
+
+    /// Pieces.
+    init(_ texts: String..., onPiece: (@Sendable (Int) async throws -> Void)? = nil) {
+        self.texts = texts
+        self.onPiece = onPiece
+    }
+
+    struct Iterator: AsyncIteratorProtocol {
+        let pieces: Pieces
+        var index = 0
+
+        mutating func next() async throws -> [UInt8]? {
+            try await pieces.onPiece?(index)
+            guard index < pieces.texts.count else { return nil }
+            defer { index += 1 }
+            return Array(pieces.texts[index].utf8)
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(pieces: self) }
+}

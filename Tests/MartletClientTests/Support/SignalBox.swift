@@ -1,0 +1,23 @@
+import MartletTesting
+import Synchronization
+
+/// The signals of an origin, for its own handler, which exists before the origin does.
+final class SignalBox: Sendable {
+    private let known = Mutex<OriginSignals?>(nil)
+
+    /// Names the origin; before any request is sent.
+    func use(_ origin: TestOrigin) {
+        known.withLock { $0 = origin.signals }
+    }
+
+    /// Waits for a signal.
+    func wait(for name: String) async throws {
+        guard let signals = known.withLock({ $0 }) else { return }
+        try await signals.wait(for: name, within: .seconds(60))
+    }
+
+    /// Raises a signal.
+    func raise(_ name: String) {
+        known.withLock { $0 }?.raise(name)
+    }
+}

@@ -1,0 +1,264 @@
+import FoundationEssentials
+import Martlet
+import MartletTesting
+import Testing
+
+extension OneAtATime {
+    @Suite("Tasks")
+    struct HTTPTaskTests {
+        @Test("A task runs from the moment it is made, and gives head and answer to all who ask")
+        func value() async throws {
+            try await TestOrigin.withOrigin(handler: .fixed(.text("hello"))) { origin in
+                let session = HTTPSession.own()
+                let task = await session.task(for: try HTTPRequest(.get, origin))
+                try await origin.waitForRequests(count: 1)
+                async let head = task.response
+                async let one = task.value
+                async let two = task.value
+                #expect(try await head.status == .ok)
+                #expect(try await one.text == "hello")
+                #expect(try await two.text == "hello")
+                #expect(try await task.value.text == "hello")
+                #expect(await task.state == .completed)
+                #expect(task.kind == .data)
+                #expect(task.request.path == "/")
+            }
+        }
+
+        @Test("The head comes before the body is complete")
+        func headFirst() async throws {
+            let script = ServerScript(
+                .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"), .await("go"),
+                .send("ok"),
+                .awaitClose)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+                #expect(try await task.response.status == .ok)
+                #expect(await task.state == .running)
+                origin.signals.raise("go")
+                #expect(try await task.value.text == "ok")
+            }
+        }
+
+        @Test("A failed task gives its error to all who ask")
+        func failure() async throws {
+            try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .close)) { origin in
+                let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+                for _ in 1...2 {
+                    let error = try #require(
+                        await #expect(throws: HTTPError.self) { try await task.value })
+                    #expect(error.code == .emptyResponse)
+                }
+                await #expect(throws: HTTPError.self) { try await task.response }
+                #expect(await task.state == .failed)
+            }
+        }
+
+        @Test("A request that cannot be sent fails the task, not the process")
+        func impossible() async throws {
+            let task = await HTTPSession.own().task(
+                for: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil))
+            let error = try #require(await #expect(throws: HTTPError.self) { try await task.value })
+            #expect(error.code == .invalidURL)
+            #expect(await task.state == .failed)
+        }
+
+        @Test("Who waits for a value and is cancelled is let go, and the call goes on")
+        func cancelledWaiter() async throws {
+            let script = ServerScript(.expectRequestHead, .await("go"), .sendOK, .awaitClose)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+                let waiters = [
+                    Task { _ = try await task.value },
+                    Task { _ = try await task.response },
+                ]
+                try await origin.ledger.waitForConnections(count: 1)
+                for waiter in waiters {
+                    waiter.cancel()
+                    await #expect(throws: CancellationError.self) { try await waiter.value }
+                }
+                #expect(await task.state == .running)
+                origin.signals.raise("go")
+                #expect(try await task.value.text == "ok")
+            }
+        }
+
+        @Test("Cancelling a task ends its call, once and for all")
+        func cancel() async throws {
+            let script = ServerScript(.expectRequestHead, .signal("head"), .awaitClose)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let session = HTTPSession.own()
+                let task = await session.task(for: try HTTPRequest(.get, origin))
+                try await origin.signals.wait(for: "head")
+                await task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+                await task.cancel()
+                #expect(await task.state == .cancelled)
+                try await origin.ledger.waitForOpenConnections(atMost: 0)
+            }
+        }
+
+        @Test("Cancelling a task that has ended changes nothing")
+        func cancelLate() async throws {
+            try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+                let session = HTTPSession.own()
+                let task = await session.task(for: try HTTPRequest(.get, origin))
+                _ = try await task.value
+                await task.cancel()
+                #expect(await task.state == .completed)
+                #expect(try await session.get(origin.url()).metrics.isConnectionReused)
+            }
+        }
+
+        @Test("A paused task stops its sender; resumed it completes")
+        func pauseReceiving() async throws {
+            let size: UInt64 = 64 << 20
+            try await TestOrigin.withOrigin(handler: .fixed(.pattern(size))) { origin in
+                let session = HTTPSession.own()
+                let task = await session.task(
+                    for: try HTTPRequest(.get, origin), options: RequestOptions(bodyLimit: .mebibytes(64)))
+                _ = try await task.response
+                await task.pause()
+                #expect(await task.state == .paused)
+                let sent = await settled { origin.ledger.counts.bytesSent }
+                #expect(sent < size)
+                #expect(await task.state == .paused)
+                await task.resume()
+                let body = try await task.value.body
+                #expect(body.count == Int(size))
+                #expect(TestPattern.firstMismatch(in: body, at: 0) == nil)
+                #expect(await task.state == .completed)
+            }
+        }
+
+        @Test("A paused upload sends nothing; resumed it completes")
+        func pauseSending() async throws {
+            let size: UInt64 = 64 << 20
+            try await TestOrigin.withOrigin { request in
+                var count = 0
+                for try await chunk in request.body { count += chunk.count }
+                return .text("\(count)")
+            } run: { origin in
+                let session = HTTPSession.own()
+                let task = await session.task(for: try HTTPRequest(.put, origin), body: .pattern(size))
+                #expect(task.kind == .upload)
+                try await origin.ledger.waitForCounts { $0.bytesReceived > 1 << 20 }
+                await task.pause()
+                let received = await settled { origin.ledger.counts.bytesReceived }
+                #expect(received < size)
+                await task.resume()
+                #expect(try await task.value.text == "\(size)")
+            }
+        }
+
+        @Test("A paused task can be cancelled", arguments: [false, true])
+        func cancelPaused(isUpload: Bool) async throws {
+            try await TestOrigin.withOrigin { request in
+                for try await _ in request.body {}
+                return .pattern(1 << 40)
+            } run: { origin in
+                let session = HTTPSession.own()
+                let task = await session.task(
+                    for: try HTTPRequest(isUpload ? .put : .get, origin),
+                    body: isUpload ? .pattern(1 << 40) : .none,
+                    options: RequestOptions(bodyLimit: .gibibytes(1 << 20)))
+                if !isUpload { _ = try await task.response }
+                try await origin.waitForRequests(count: 1)
+                await task.pause()
+                _ = await settled {
+                    origin.ledger.counts.bytesReceived + origin.ledger.counts.bytesSent
+                }
+                let start = ContinuousClock.now
+                await task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+                #expect(ContinuousClock.now - start < .seconds(2))
+                #expect(session.poolStatus.leased == 0)
+                #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
+            }
+        }
+
+        @Test("Pausing holds the idle clock")
+        func idleClockStands() async throws {
+            let script = ServerScript(
+                .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab"), .await("paused"),
+                .pause(.milliseconds(600)), .send("cd"), .signal("sent"), .awaitClose)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let task = await HTTPSession.own().task(
+                    for: try HTTPRequest(.get, origin),
+                    options: RequestOptions(timeouts: Timeouts(idle: .milliseconds(250))))
+                _ = try await task.response
+                await task.pause()
+                origin.signals.raise("paused")
+                try await origin.signals.wait(for: "sent")
+                #expect(await task.state == .paused)
+                await task.resume()
+                #expect(try await task.value.text == "abcd")
+            }
+        }
+
+        @Test("After a pause the idle clock begins anew")
+        func idleClockBeginsAnew() async throws {
+            let script = ServerScript(
+                .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab"), .await("paused"),
+                .pause(.seconds(3)), .signal("resume"), .pause(.seconds(2)), .send("cd"),
+                .awaitClose)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let task = await HTTPSession.own().task(
+                    for: try HTTPRequest(.get, origin),
+                    options: RequestOptions(timeouts: Timeouts(idle: .seconds(4))))
+                // The task waits for the rest of the body when it is paused, and the clock of that wait runs.
+                for await progress in task.downloadProgress where progress.completedByteCount == 2 { break }
+                await task.pause()
+                origin.signals.raise("paused")
+                try await origin.signals.wait(for: "resume")
+                await task.resume()
+                #expect(try await task.value.text == "abcd")
+            }
+        }
+
+        @Test("Pausing does not hold the total clock", arguments: [false, true])
+        func totalClockGoesOn(isUpload: Bool) async throws {
+            try await TestOrigin.withOrigin { request in
+                for try await _ in request.body {}
+                return .pattern(1 << 40)
+            } run: { origin in
+                let session = HTTPSession.own()
+                var options = RequestOptions(bodyLimit: .gibibytes(1 << 20))
+                options.timeouts = Timeouts(total: .milliseconds(500))
+                let task = await session.task(
+                    for: try HTTPRequest(isUpload ? .put : .get, origin),
+                    body: isUpload ? .pattern(1 << 40) : .none, options: options)
+                await task.pause()
+                let ended = Task { try await task.value }
+                let watchdog = await eventually { task.downloadProgress.isOver }
+                #expect(watchdog)
+                await task.cancel()
+                let error = try #require(await #expect(throws: HTTPError.self) { try await ended.value })
+                #expect(error.clock == .total)
+                #expect(session.poolStatus.leased == 0)
+            }
+        }
+
+        @Test("A download task writes its file, and leaves none when it is cancelled")
+        func download() async throws {
+            let folder = FilePath(FileManager.default.temporaryDirectory.path)
+            let path = folder.appending("martlet-\(UUID().uuidString)")
+            try await TestOrigin.withOrigin { request in
+                request.path == "/whole" ? .pattern(100_000) : .pattern(1 << 40)
+            } run: { origin in
+                let session = HTTPSession.own()
+                let endless = await session.downloadTask(for: try HTTPRequest(.get, origin), to: path)
+                try await origin.ledger.waitForCounts { $0.bytesSent > 1 << 20 }
+                await endless.cancel()
+                await #expect(throws: CancellationError.self) { try await endless.value }
+                #expect(!FileManager.default.fileExists(atPath: path.string))
+                let whole = await session.downloadTask(for: try HTTPRequest(.get, origin, "/whole"), to: path)
+                #expect(whole.kind == .download)
+                #expect(try await whole.value.body.isEmpty)
+                let data = try #require(FileManager.default.contents(atPath: path.string))
+                #expect([UInt8](data) == TestPattern.bytes(from: 0, count: 100_000))
+            }
+            try FileManager.default.removeItem(atPath: path.string)
+        }
+    }
+}

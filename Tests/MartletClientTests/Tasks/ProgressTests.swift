@@ -1,0 +1,147 @@
+@testable import MartletClient
+import MartletTesting
+import Synchronization
+import Testing
+
+extension ProgressSequence {
+    /// Whether the last value has been told.
+    var isOver: Bool { state.value.isFinished }
+}
+
+@Suite("Progress")
+struct ProgressTests {
+    private static let script = ServerScript(
+        .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .await("go"),
+        .send("56789"), .awaitClose)
+
+    @Test("The first value comes at once, before anything has moved")
+    func firstValue() async throws {
+        try await TestOrigin.withOrigin(scripts: ServerScript(.awaitClose)) { origin in
+            let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+            var iterator = task.downloadProgress.makeAsyncIterator()
+            let first = await iterator.next()
+            #expect(first == TransferProgress())
+            #expect(first?.fractionCompleted == nil)
+            await task.cancel()
+        }
+    }
+
+    @Test("Values only grow, and the last one tells the end and comes to every subscriber")
+    func subscribers() async throws {
+        try await TestOrigin.withOrigin(scripts: ProgressTests.script) { origin in
+            let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+            try await withThrowingTaskGroup(of: [TransferProgress].self) { group in
+                for _ in 1...5 {
+                    group.addTask {
+                        var values: [TransferProgress] = []
+                        for await value in task.downloadProgress { values.append(value) }
+                        return values
+                    }
+                }
+                for await value in task.downloadProgress where value.completedByteCount == 5 { break }
+                origin.signals.raise("go")
+                for try await values in group {
+                    let counts = values.map(\.completedByteCount)
+                    #expect(counts == counts.sorted())
+                    #expect(
+                        values.last
+                            == TransferProgress(completedByteCount: 10, totalByteCount: 10, isFinished: true))
+                    #expect(values.filter(\.isFinished).count == 1)
+                }
+            }
+            #expect(try await task.value.text == "0123456789")
+        }
+    }
+
+    @Test("Who comes late gets the last value, and then the end")
+    func lateSubscriber() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("hello"))) { origin in
+            let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+            _ = try await task.value
+            for _ in 1...2 {
+                var values: [TransferProgress] = []
+                for await value in task.downloadProgress { values.append(value) }
+                #expect(
+                    values == [TransferProgress(completedByteCount: 5, totalByteCount: 5, isFinished: true)])
+                #expect(values.first?.fractionCompleted == 1)
+            }
+        }
+    }
+
+    @Test("A call that fails or is cancelled ends its progress", arguments: [false, true])
+    func ended(isCancelled: Bool) async throws {
+        let script =
+            isCancelled
+            ? ProgressTests.script
+            : ServerScript(
+                .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .close)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+            var last: TransferProgress?
+            for await value in task.downloadProgress {
+                last = value
+                if isCancelled, value.completedByteCount == 5 { await task.cancel() }
+            }
+            #expect(last == TransferProgress(completedByteCount: 5, totalByteCount: 10, isFinished: true))
+            await #expect(throws: (any Error).self) { try await task.value }
+        }
+    }
+
+    @Test("A cancelled subscriber is let go, and nobody else is")
+    func cancelledSubscriber() async throws {
+        try await TestOrigin.withOrigin(scripts: ProgressTests.script) { origin in
+            let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+            let other = Task {
+                var last: TransferProgress?
+                for await value in task.downloadProgress { last = value }
+                return last
+            }
+            let subscriber = Task { for await _ in task.downloadProgress {} }
+            for await value in task.downloadProgress where value.completedByteCount == 5 { break }
+            subscriber.cancel()
+            await subscriber.value
+            origin.signals.raise("go")
+            #expect(await other.value?.completedByteCount == 10)
+            _ = try await task.value
+        }
+    }
+
+    @Test("The closure of an upload is told the last state")
+    func uploadClosure() async throws {
+        let values = Mutex<[TransferProgress]>([])
+        try await TestOrigin.withOrigin { request in
+            for try await _ in request.body {}
+            return .text("ok")
+        } run: { origin in
+            let session = HTTPSession.own()
+            try await session.upload(.pattern(4 << 20), to: HTTPRequest(.put, origin)) { value in
+                values.withLock { $0.append(value) }
+            }
+            let seen = values.withLock { $0 }
+            #expect(
+                seen.last
+                    == TransferProgress(
+                        completedByteCount: 4 << 20, totalByteCount: 4 << 20, isFinished: true))
+            #expect(seen.map(\.completedByteCount) == seen.map(\.completedByteCount).sorted())
+        }
+    }
+
+    @Test("The closure of a download that fails is told the end, and the error comes out")
+    func downloadClosure() async throws {
+        let values = Mutex<[TransferProgress]>([])
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .close)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let path = FilePath("/dev/shm/martlet-progress-\(origin.port)")
+            let error = try #require(
+                await #expect(throws: HTTPError.self) {
+                    try await HTTPSession.own().download(origin.url(), to: path) { value in
+                        values.withLock { $0.append(value) }
+                    }
+                })
+            #expect(error.code == .truncated)
+            #expect(values.withLock { $0.last }?.isFinished == true)
+            #expect(values.withLock { $0.last }?.completedByteCount == 5)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Martlet
+import MartletTesting
+import Testing
+
+extension OneAtATime {
+    @Suite("Early responses to uploads")
+    struct EarlyResponseTests {
+        private static let size: UInt64 = 64 << 20
+        private static let refusal =
+            "HTTP/1.1 413 Content Too Large\r\nContent-Length: 7\r\nConnection: close\r\n\r\ntoo big"
+
+        @Test(
+            "A 413 amid an upload is delivered though the server closes with bytes unread",
+            arguments: [false, true])
+        func refusedAndClosed(isSecure: Bool) async throws {
+            let script = ServerScript(
+                .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.refusal), .close)
+            let options: OriginOptions = isSecure ? .tls() : .plain
+            try await TestOrigin.withOrigin(options, scripts: script) { origin in
+                let session = HTTPSession.trusting(origin)
+                let exchange = try await session.send(
+                    HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size))
+                #expect(exchange.response.status.code == 413)
+                #expect(exchange.text == "too big")
+                #expect(exchange.metrics.sentByteCount < EarlyResponseTests.size)
+                #expect(session.poolStatus.idle == 0)
+                #expect(session.poolStatus.leased == 0)
+            }
+        }
+
+        @Test("After a 413 writing stops, though the server would read on")
+        func refusedAndReading() async throws {
+            let script = ServerScript(
+                .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.refusal), .readAll)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let session = HTTPSession.own()
+                let exchange = try await session.send(
+                    HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size))
+                #expect(exchange.response.status.code == 413)
+                #expect(exchange.text == "too big")
+                _ = try await origin.ledger.waitForTranscript(ofConnection: 1)
+                #expect(origin.ledger.counts.bytesReceived < EarlyResponseTests.size)
+            }
+        }
+
+        @Test("A server that answers and stops reading does not hold the client")
+        func refusedAndStalled() async throws {
+            let script = ServerScript(
+                .expectRequestHead,
+                .send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 7\r\n\r\ntoo big"), .stall)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let session = HTTPSession.own()
+                let exchange = try await session.send(
+                    HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size))
+                #expect(exchange.response.status.code == 413)
+                #expect(session.poolStatus.idle == 0)
+                #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
+            }
+        }
+
+        @Test("A 200 before the upload ends is delivered, and its connection is not used again")
+        func accepted() async throws {
+            let script = ServerScript(.expectRequestHead, .sendOK, .readAll)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let session = HTTPSession.own()
+                let exchange = try await session.send(
+                    HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size))
+                #expect(exchange.text == "ok")
+                #expect(session.poolStatus.idle == 0)
+                #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
+            }
+        }
+
+        @Test("A huge response from a server that does not read the upload does not deadlock")
+        func hugeResponse() async throws {
+            let size: UInt64 = 32 << 20
+            let script = ServerScript(
+                .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n"),
+                .sendPattern(size),
+                .readAll)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let session = HTTPSession.own()
+                let count = try await session.stream(
+                    HTTPRequest(.post, origin), body: .pattern(EarlyResponseTests.size)
+                ) { response, body in
+                    var count: UInt64 = 0
+                    for try await piece in body {
+                        #expect(TestPattern.firstMismatch(in: piece, at: count) == nil)
+                        count += UInt64(piece.count)
+                    }
+                    return count
+                }
+                #expect(count == size)
+            }
+        }
+
+        @Test("Upload and response flow at the same time", arguments: [false, true])
+        func echo(isSecure: Bool) async throws {
+            let size: UInt64 = 16 << 20
+            try await TestOrigin.withOrigin(isSecure ? .tls() : .plain) { request in
+                OriginResponse(
+                    body: .stream { writer in
+                        for try await chunk in request.body { try await writer.write(chunk) }
+                    })
+            } run: { origin in
+                let session = HTTPSession.trusting(origin)
+                let count = try await session.stream(
+                    HTTPRequest(.post, origin), body: .pattern(size)
+                ) { response, body in
+                    var count: UInt64 = 0
+                    for try await piece in body {
+                        #expect(TestPattern.firstMismatch(in: piece, at: count) == nil)
+                        count += UInt64(piece.count)
+                    }
+                    return count
+                }
+                #expect(count == size)
+            }
+        }
+
+        @Test("A reset after an early answer leaves the answer whole", arguments: [false, true])
+        func resetAfterAnswer(isSecure: Bool) async throws {
+            let script = ServerScript(
+                .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.refusal), .await("read"),
+                .reset)
+            try await TestOrigin.withOrigin(isSecure ? .tls() : .plain, scripts: script) { origin in
+                let session = HTTPSession.trusting(origin)
+                try await session.stream(
+                    HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size)
+                ) { response, body in
+                    #expect(response.status.code == 413)
+                    origin.signals.raise("read")
+                    try await origin.ledger.waitForOpenConnections(atMost: 0)
+                    #expect(try await body.collect() == Array("too big".utf8))
+                }
+            }
+        }
+
+        @Test("A reset without an answer amid an upload is an error that tells that bytes were sent")
+        func resetWithoutAnswer() async throws {
+            let script = ServerScript(.expectRequestHead, .readBody(200_000), .reset)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let session = HTTPSession.own()
+                let error = try #require(
+                    await #expect(throws: HTTPError.self) {
+                        try await session.send(
+                            HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size))
+                    })
+                #expect(error.code == .connectionLost || error.code == .emptyResponse)
+                #expect(error.wasSent)
+                #expect(error.attempts == 1)
+            }
+        }
+    }
+}
