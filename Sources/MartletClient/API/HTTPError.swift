@@ -2,7 +2,9 @@
 ///
 /// A cancelled call throws `CancellationError`, and a closure or decoder of the caller's its own error; neither is ever
 /// wrapped in this one.
-public struct HTTPError: Error, Sendable, CustomStringConvertible {
+public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
     /// What happened. More may be added: a `switch` needs a default.
     public enum Code: String, Hashable, Sendable {
         /// The URL cannot be parsed, or has a part that cannot be used.
@@ -136,6 +138,14 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible {
         case .timedOut: clock == .connect
         default: false
         }
+    }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+
+    /// What debuggers and `dump` show: the same as ``description``, and the phase.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["description": description, "phase": phase.rawValue])
     }
 
     /// The code, the origin and the message. URLs in it are without credentials.

@@ -1,7 +1,8 @@
 /// A request that was answered, with its body collected.
 ///
-/// It holds no connection and no descriptor: it may be kept, copied and passed around at will.
-public struct HTTPExchange: Sendable {
+/// It holds no connection and no descriptor: it may be kept, copied and passed around at will. Printed, it says what it is
+/// in a line: neither its body nor its fields, which may be large or secret.
+public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Where the answer came from.
     public enum Source: String, Hashable, Sendable {
         /// A server, through the network.
@@ -36,6 +37,19 @@ public struct HTTPExchange: Sendable {
     public var text: String {
         let type = response.headerFields[.contentType].flatMap { MediaType($0) }
         return TextDecoding(charset: type?.charset).text(from: body)
+    }
+
+    /// The method, the URL without credentials, the status and the size of the body.
+    public var description: String {
+        "\(request.method.rawValue) \(url.redacted): \(response.status.code), \(body.count) bytes"
+    }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+
+    /// What debuggers and `dump` show: the same as ``description``.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["description": description])
     }
 
     /// The exchange itself if the status is 2xx.

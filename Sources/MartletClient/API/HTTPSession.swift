@@ -338,6 +338,8 @@ public actor HTTPSession {
     }
 
     /// Lets the calls that run end, then closes all connections. New calls throw at once; views share the end.
+    ///
+    /// It waits for those calls, so it must not be awaited by one of them, as in the closure of a stream.
     public func finishAndInvalidate() async {
         await core.invalidate(cancelling: false)
     }

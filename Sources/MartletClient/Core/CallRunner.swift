@@ -74,7 +74,7 @@ struct CallRunner: Sendable {
         let hasReceivedAnyByte = exchange.hasReceivedAnyByte
         exchange.finish()
         if case .cancelled = error.cause { throw CancellationError() }
-        guard attempts <= 2,
+        guard attempts == 1,
             call.rule.allowsResending(
                 after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte)
         else { throw HTTPError(error, call: call, attempts: attempts) }

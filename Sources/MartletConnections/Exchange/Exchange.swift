@@ -196,6 +196,8 @@ package final class Exchange: Sendable {
         let step = state.withLock { state -> HTTP1Connection.BodyStep in
             if state.isResponseComplete { return .end }
             if state.isReleased { return .failure(.transport(.closed)) }
+            // A reader for whom there are always bytes never waits, and so is never interrupted.
+            if state.isCancelled { return .failure(.cancelled) }
             let step = connection.stepBody(into: target)
             if case .bytes(let count, _) = step { state.timeline.receivedBodyByteCount += UInt64(count) }
             return step

@@ -143,17 +143,23 @@ final class UploadWriter: Sendable {
         var encoder = ChunkEncoder()
         var total: UInt64 = 0
         while true {
-            if isStopped { return .stopped }
             let chunk: [UInt8]?
-            do {
-                chunk = try await source.next()
-            } catch {
-                return isStopped ? .stopped : .failed(.source(error))
+            switch await piece(of: source) {
+            case .success(let next): chunk = next
+            case .failure(let end): return end.outcome
             }
             guard let chunk else { break }
-            if chunk.isEmpty { continue }
             total += UInt64(chunk.count)
             if let length {
+                if total == length {
+                    // The source's end is seen before its last bytes go out: one that has more than it said never
+                    // becomes a request that looks whole, and with the last byte the request is out.
+                    switch await piece(of: source) {
+                    case .success(nil): return await write(chunk, payload: 0..<chunk.count) ?? .finished
+                    case .success(let excess?): total += UInt64(excess.count)
+                    case .failure(let end): return end.outcome
+                    }
+                }
                 if total > length { return .failed(.lengthMismatch(announced: length, actual: total)) }
                 if let outcome = await write(chunk, payload: 0..<chunk.count) { return outcome }
             } else {
@@ -169,6 +175,24 @@ final class UploadWriter: Sendable {
             return await write(try encoder.lastChunk(trailers: request.trailers), payload: 0..<0) ?? .finished
         } catch {
             return .failed(.wire(error))
+        }
+    }
+
+    /// An end of the writing, as an error.
+    private struct End: Error {
+        var outcome: Outcome
+    }
+
+    /// The source's next bytes, which are not empty; `nil` after the last.
+    private func piece(of source: any BodySource) async -> Result<[UInt8]?, End> {
+        while true {
+            if isStopped { return .failure(End(outcome: .stopped)) }
+            do {
+                guard let next = try await source.next() else { return .success(nil) }
+                if !next.isEmpty { return .success(next) }
+            } catch {
+                return .failure(End(outcome: isStopped ? .stopped : .failed(.source(error))))
+            }
         }
     }
 
