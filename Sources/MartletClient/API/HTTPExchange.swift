@@ -2,7 +2,9 @@
 ///
 /// It holds no connection and no descriptor: it may be kept, copied and passed around at will. Printed, it says what it is
 /// in a line: neither its body nor its fields, which may be large or secret.
-public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
     /// Where the answer came from.
     public enum Source: String, Hashable, Sendable {
         /// A server, through the network.
