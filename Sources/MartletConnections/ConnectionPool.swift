@@ -17,7 +17,8 @@ package final class ConnectionPool: TimerTarget {
         var dials: [PoolConnectionID: Task<Void, Never>] = [:]
         /// Dials that were given up before their task was known.
         var abandoned: Set<PoolConnectionID> = []
-        var armed = MonotonicTime.distantFuture
+        /// What the timer is armed for, on the pool's clock.
+        var armed = UInt64.max
         var reusedCount: UInt64 = 0
         var openedCount: UInt64 = 0
     }
@@ -121,7 +122,7 @@ package final class ConnectionPool: TimerTarget {
             run(decision.effects)
             if let (id, connection) = decision.candidate {
                 connection.stream.watchWhileIdle(nil)
-                if connection.stream.probe() == .quiet {
+                if connection.isQuiet(at: now) {
                     return .lease(Lease(connection: connection, id: id, isReused: true, pool: self))
                 }
                 // It ended, or spoke out of turn, while nobody looked (RFC 9112 §9.3): the next one, please.
@@ -212,8 +213,9 @@ package final class ConnectionPool: TimerTarget {
 
     /// Has an idle connection looked after: one that its server closes is closed here at once, not at its next use.
     private func watch(_ connection: HTTP1Connection, _ id: PoolConnectionID) {
-        connection.stream.watchWhileIdle { [weak self, weak connection] in
-            guard let self, let connection, connection.stream.probe() == .unusable else { return }
+        // It refers to itself only while it idles: taking it out, and closing it, end the watch.
+        connection.stream.watchWhileIdle {
+            guard connection.stream.probe() == .unusable else { return }
             let work = self.state.withLock { state in
                 self.collect(state.machine.connectionDied(id), &state)
             }
@@ -361,12 +363,9 @@ package final class ConnectionPool: TimerTarget {
         for id in effects.abandons {
             if let task = state.dials[id] { work.abandons.append(task) } else { state.abandoned.insert(id) }
         }
-        if let deadline = state.machine.nextDeadline {
-            let instant = MonotonicTime.now().advanced(by: PoolClock.until(deadline))
-            if instant < state.armed {
-                state.armed = instant
-                work.timer = instant
-            }
+        if let deadline = state.machine.nextDeadline, deadline < state.armed {
+            state.armed = deadline
+            work.timer = MonotonicTime.now().advanced(by: PoolClock.until(deadline))
         }
         return work
     }
@@ -380,12 +379,12 @@ package final class ConnectionPool: TimerTarget {
         }
         for (waiter, error) in work.failures { waiter.result.fulfil(.failure(error)) }
         for dial in work.dials { begin(dial) }
-        if let timer = work.timer { loop.schedule(self, token: 0, at: timer) }
+        if let timer = work.timer { loop.schedule(self, token: 0, at: timer, isRetained: true) }
     }
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
         let work = state.withLock { state -> Work in
-            state.armed = .distantFuture
+            state.armed = .max
             return collect(state.machine.expire(now: PoolClock.now()), &state)
         }
         run(work)

@@ -16,7 +16,7 @@ final class PoolWaiter: TimerTarget {
     private let connectLimit: Atomic<UInt64>
     let start: MonotonicTime
     private let id: PoolWaiterID
-    private weak let pool: ConnectionPool?
+    private let pool: ConnectionPool
 
     init(
         id: PoolWaiterID, pool: ConnectionPool, dialer: Dialer, connectTimeout: Duration?,
@@ -44,6 +44,6 @@ final class PoolWaiter: TimerTarget {
     }
 
     func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
-        pool?.waiterTimerFired(id, now: now)
+        pool.waiterTimerFired(id, now: now)
     }
 }

@@ -235,6 +235,11 @@ package struct ClientMachine: ~Copyable, Sendable {
         }
     }
 
+    /// What is left of a body of known length; `nil` when the body is framed otherwise, or none is due.
+    package var remainingLength: UInt64? {
+        if case .length(let remaining) = phase { remaining } else { nil }
+    }
+
     /// Notes payload that was received without passing through ``receive(_:)``.
     ///
     /// - Parameter count: bytes, at most ``directPayloadByteCount``; more is a mistake of the owner, after

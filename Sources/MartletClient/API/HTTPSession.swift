@@ -89,7 +89,7 @@ public actor HTTPSession {
             request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))
-            let limit = (options.bodyLimit ?? configuration.bufferedBodyLimit).bytes
+            let limit = (options.bodyLimit ?? settings.configuration.bufferedBodyLimit).bytes
             let reader = BodyReader(
                 exchange: answer.exchange, codings: answer.codings, call: call, control: control,
                 attempts: answer.metrics.attempts, byteLimit: limit)
@@ -195,7 +195,7 @@ public actor HTTPSession {
     ) async throws -> HTTPExchange {
         let call = try Call(
             request: request, url: url, body: body, options: options, settings: settings)
-        let limit = configuration.bufferedBodyLimit.bytes
+        let limit = settings.configuration.bufferedBodyLimit.bytes
         return try await run(call, control) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))
             let isSuccess = (200...299).contains(answer.head.status)
@@ -258,7 +258,7 @@ public actor HTTPSession {
                 control.cancel()
             }
         } catch {
-            configuration.logger.debug(
+            settings.configuration.logger.debug(
                 "call failed",
                 metadata: [
                     "method": "\(call.request.method)", "origin": "\(call.url.origin)", "error": "\(error)",
@@ -268,7 +268,7 @@ public actor HTTPSession {
     }
 
     private nonisolated func log(_ call: Call, _ answer: CallRunner.Answer) {
-        configuration.logger.debug(
+        settings.configuration.logger.debug(
             "response",
             metadata: [
                 "method": "\(call.request.method)", "origin": "\(call.url.origin)",

@@ -35,7 +35,7 @@ final class BodyReader: Sendable {
         self.control = control
         self.attempts = attempts
         self.byteLimit = byteLimit
-        let limits = call.configuration.decompressionLimits
+        let limits = call.settings.configuration.decompressionLimits
         state = Mutex(State())
         if !codings.isEmpty {
             state.withLock { $0.decoder = ContentDecoder(codings: codings, limits: limits) }
@@ -119,15 +119,18 @@ final class BodyReader: Sendable {
 
     /// Receives bytes as they are on the wire.
     private func receive() async throws -> [UInt8]? {
-        let size = state.withLock { $0.pieceByteCount }
+        // A small body gets an array of its size: what is handed out may be kept.
+        let size = max(1, min(state.withLock { $0.pieceByteCount }, exchange.payloadByteCountBound))
         while true {
             do throws(ExchangeError) {
                 try await exchange.waitWhilePaused()
                 if let bytes = try attempt(size) {
                     if bytes.isEmpty { return nil }
                     control.download.update { $0.completedByteCount += UInt64(bytes.count) }
-                    if bytes.count == size, size < 256 * 1024 {
-                        state.withLock { $0.pieceByteCount = size * 4 }
+                    state.withLock { state in
+                        if bytes.count == state.pieceByteCount, state.pieceByteCount < 256 * 1024 {
+                            state.pieceByteCount *= 4
+                        }
                     }
                     return bytes
                 }

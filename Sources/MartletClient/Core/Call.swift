@@ -18,10 +18,8 @@ final class Call: Sendable {
     let timeouts: Timeouts
     /// When it began.
     let start: MonotonicTime
-    private let settings: SessionSettings
-
     /// The settings in force.
-    var configuration: SessionConfiguration { settings.configuration }
+    let settings: SessionSettings
 
     init(
         request: HTTPRequest, url: HTTPURL, body: HTTPBody, options: RequestOptions,
@@ -50,9 +48,9 @@ final class Call: Sendable {
 
     /// Whether gzip and deflate are asked for.
     var asksForCoding: Bool {
-        (options.decompresses ?? configuration.decompressesResponses) && !options.isRaw
+        (options.decompresses ?? settings.configuration.decompressesResponses) && !options.isRaw
             && request.headerFields[.acceptEncoding] == nil && request.headerFields[.range] == nil
-            && configuration.headers[.acceptEncoding] == nil
+            && settings.configuration.headers[.acceptEncoding] == nil
             && !options.omittedFields.contains(.acceptEncoding)
     }
 

@@ -55,7 +55,7 @@ struct CallRunner: Sendable {
                     // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
                     exchange.finish()
                     composer.allowsExpectation = false
-                    call.configuration.logger.debug("417: sending once more without Expect")
+                    call.settings.configuration.logger.debug("417: sending once more without Expect")
                     continue
                 }
                 var answer = describe(
@@ -80,7 +80,7 @@ struct CallRunner: Sendable {
         else { throw HTTPError(error, call: call, attempts: attempts) }
         // Its companions in the pool are as old and have most likely met the same end.
         core.pool.closeIdle(destination: call.destination, dialer: dialer)
-        call.configuration.logger.debug(
+        call.settings.configuration.logger.debug(
             "a kept connection had died; sending once more",
             metadata: ["origin": "\(call.url.origin)", "attempt": "\(attempts + 1)"])
     }
@@ -92,8 +92,10 @@ struct CallRunner: Sendable {
         guard call.asksForCoding else { return [] }
         do throws(ContentDecodingError) {
             let values = head.fields.values(of: "content-encoding")
-            return try ContentCodingPlan(fieldValues: values, limits: call.configuration.decompressionLimits)
-                .codings
+            return try ContentCodingPlan(
+                fieldValues: values, limits: call.settings.configuration.decompressionLimits
+            )
+            .codings
         } catch {
             throw ExchangeError(cause: .coding(error), phase: .receivingBody, wasSent: true)
         }
@@ -104,7 +106,7 @@ struct CallRunner: Sendable {
             let acquisition = try core.pool.acquire(
                 ConnectionPool.Request(
                     destination: call.destination, dialer: dialer,
-                    priority: call.options.priority ?? call.configuration.priority,
+                    priority: call.options.priority ?? call.settings.configuration.priority,
                     poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
                     totalDeadline: call.totalDeadline))
             switch acquisition {

@@ -10,12 +10,32 @@ enum HeadConversion {
             headerFields: fields(head.fields))
     }
 
+    /// Names that most responses have, as they are mostly written: making one anew takes longer than finding it.
+    private static let commonNames: [String: HTTPField.Name] = {
+        let names = [
+            "Accept-Ranges", "Access-Control-Allow-Origin", "Age", "Allow", "Alt-Svc", "Cache-Control",
+            "Connection",
+            "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length",
+            "Content-Location",
+            "Content-Range", "Content-Security-Policy", "Content-Type", "Date", "ETag", "Expires",
+            "Keep-Alive",
+            "Last-Modified", "Link", "Location", "Pragma", "Referrer-Policy", "Retry-After", "Server",
+            "Set-Cookie",
+            "Strict-Transport-Security", "Transfer-Encoding", "Vary", "Via", "WWW-Authenticate", "X-Cache",
+            "X-Content-Type-Options", "X-Frame-Options", "X-Powered-By", "X-Request-Id",
+        ]
+        var table: [String: HTTPField.Name] = [:]
+        for name in names + names.map({ $0.lowercased() }) { table[name] = HTTPField.Name(name) }
+        return table
+    }()
+
     /// Fields of the ecosystem's type, in order.
     static func fields(_ block: FieldBlock) -> HTTPFields {
         var fields = HTTPFields()
         fields.reserveCapacity(block.count)
         for index in block.indices {
-            guard let name = HTTPField.Name(block.nameString(at: index)) else { continue }
+            let text = block.nameString(at: index)
+            guard let name = commonNames[text] ?? HTTPField.Name(text) else { continue }
             fields.append(HTTPField(name: name, value: block.valueString(at: index)))
         }
         return fields

@@ -75,7 +75,8 @@ struct RequestComposer {
         }
         return ExchangeRequest(
             head: encoder.bytes, method: call.request.method.rawValue, version: isHTTP10 ? .http10 : .http11,
-            body: prepared.body, expectsContinue: expects, continueWait: call.configuration.continueTimeout,
+            body: prepared.body, expectsContinue: expects,
+            continueWait: call.settings.configuration.continueTimeout,
             wantsKeepAlive: keepsAlive, isRaw: call.options.isRaw,
             trailers: trailers)
     }
@@ -83,17 +84,20 @@ struct RequestComposer {
     /// Several `Cookie` fields are one in HTTP/1.1 (RFC 6265bis §5.7.3).
     private func encodeCookies(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
         var cookies = fields[values: .cookie]
-        if cookies.isEmpty, !isOmitted(.cookie) { cookies = call.configuration.headers[values: .cookie] }
+        if cookies.isEmpty, !isOmitted(.cookie) {
+            cookies = call.settings.configuration.headers[values: .cookie]
+        }
         if !cookies.isEmpty { try encoder.field(name: "Cookie", value: cookies.joined(separator: "; ")) }
     }
 
     private func encodeDefaults(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
-        for field in call.configuration.headers
+        for field in call.settings.configuration.headers
         where !RequestComposer.isSetHere(field.name) && fields[field.name] == nil && !isOmitted(field.name) {
             try encoder.field(name: field.name.rawName, value: field.value)
         }
-        let defaults = call.configuration.headers
-        if let agent = call.configuration.userAgent, fields[.userAgent] == nil, defaults[.userAgent] == nil,
+        let defaults = call.settings.configuration.headers
+        if let agent = call.settings.configuration.userAgent, fields[.userAgent] == nil,
+            defaults[.userAgent] == nil,
             !isOmitted(.userAgent)
         {
             try encoder.field(name: "User-Agent", value: agent)

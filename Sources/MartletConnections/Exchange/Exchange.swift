@@ -214,6 +214,11 @@ package final class Exchange: Sendable {
         }
     }
 
+    /// How many bytes the body can have left at most: the rest of a length, else as many as can be told.
+    package var payloadByteCountBound: Int {
+        connection.payloadByteCountBound
+    }
+
     /// Waits until reading the body is worth another try; while the transfer is paused, until it goes on.
     package func waitForBody() async throws(ExchangeError) {
         while true {

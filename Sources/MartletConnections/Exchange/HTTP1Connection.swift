@@ -13,6 +13,7 @@ package final class HTTP1Connection: Sendable {
         var pending = Pending()
         var trailers: FieldBlock?
         var isRaw = false
+        var concluded = MonotonicTime(nanoseconds: 0)
     }
 
     /// What the machine has told of and the consumer has not had room for.
@@ -261,12 +262,26 @@ package final class HTTP1Connection: Sendable {
             let isReusable = state.machine.isReusable && state.buffer.isEmpty
             state.buffer.release()
             state.pending = Pending()
+            state.concluded = MonotonicTime.now()
             let seconds = state.machine.keepAliveTimeout.map { UInt64(clamping: $0) }
             return Verdict(
                 isReusable: isReusable,
                 keepAliveTimeout: seconds.map { $0.multipliedReportingOverflow(by: 1_000_000_000) }
                     .map { $0.overflow ? .max : $0.partialValue })
         }
+    }
+
+    /// How long after an exchange the next one may follow without a look at the socket.
+    private static let followUp = Duration.microseconds(50)
+
+    /// Whether it is fit for another exchange: open, and nothing has come that nobody asked for (RFC 9112 §9.3).
+    ///
+    /// A look at the socket is a system call. It is left out where the last exchange has ended just now and no edge has
+    /// come since: whatever is sent in those microseconds could as well come right after the look.
+    func isQuiet(at now: MonotonicTime) -> Bool {
+        let concluded = state.withLock { $0.concluded }
+        if now.since(concluded) < HTTP1Connection.followUp, !stream.hasReadEdge { return true }
+        return stream.probe() == .quiet
     }
 
     /// Whether the response is complete.
@@ -315,6 +330,14 @@ package final class HTTP1Connection: Sendable {
     /// Whether a byte of the current response has come.
     var hasReceivedAnyByte: Bool {
         state.withLock { $0.machine.hasReceivedAnyByte }
+    }
+
+    /// How many bytes the body can have left at most: the rest of a length, else as many as can be told.
+    var payloadByteCountBound: Int {
+        state.withLock { state in
+            guard let left = state.machine.remainingLength, !state.isRaw else { return .max }
+            return Int(clamping: left) &+ state.pending.payload
+        }
     }
 
     /// How much of the body is certainly still to come without framing; `nil` when that is not known.

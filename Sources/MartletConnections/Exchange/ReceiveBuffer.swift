@@ -71,7 +71,7 @@
                 return
             }
         }
-        let capacity = max(16 * 1024, minimum + unread, (unsafe storage?.count ?? 0) * 2)
+        let capacity = max(4 * 1024, minimum + unread, (unsafe storage?.count ?? 0) * 2)
         let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
         if let storage = unsafe storage {
             unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[start..<end]))

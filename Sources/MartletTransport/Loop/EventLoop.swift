@@ -25,11 +25,25 @@ package final class EventLoop: TaskExecutor {
     private struct Timer: Comparable {
         var deadline: MonotonicTime
         var token: UInt64
-        /// Weak, so that a closed connection does not stay in memory until its last deadline.
-        weak var target: (any TimerTarget)?
+        var target: Target
 
         static func < (left: Timer, right: Timer) -> Bool { left.deadline < right.deadline }
         static func == (left: Timer, right: Timer) -> Bool { left.deadline == right.deadline }
+    }
+
+    /// Whom a timer calls.
+    private enum Target {
+        /// Named by its registration: a weak reference would make every later retain and release of it slow, and a strong
+        /// one would keep it until its last deadline.
+        case socket(descriptor: Int32, number: UInt32)
+        /// Any other, which the timer does not keep in memory.
+        case object(WeakTarget)
+        /// One that is retained and released too often to be referred to weakly.
+        case retained(any TimerTarget)
+    }
+
+    private struct WeakTarget {
+        weak var object: (any TimerTarget)?
     }
 
     private struct Agenda {
@@ -88,14 +102,15 @@ package final class EventLoop: TaskExecutor {
 
     /// Registers a descriptor for both directions.
     func register(_ descriptor: Int32) throws(SystemError) -> (readiness: Readiness, number: UInt32) {
-        let readiness = Readiness(loop: self)
         let number = registrations.withLock { registrations in
             registrations.lastNumber = registrations.lastNumber == .max ? 1 : registrations.lastNumber + 1
+            return registrations.lastNumber
+        }
+        let readiness = Readiness(loop: self, descriptor: descriptor, number: number)
+        registrations.withLock { registrations in
             let index = Int(descriptor)
             while registrations.byDescriptor.count <= index { registrations.byDescriptor.append(nil) }
-            registrations.byDescriptor[index] = Registration(
-                number: registrations.lastNumber, readiness: readiness)
-            return registrations.lastNumber
+            registrations.byDescriptor[index] = Registration(number: number, readiness: readiness)
         }
         do throws(SystemError) {
             try poller.add(descriptor, registration: number)
@@ -122,12 +137,38 @@ package final class EventLoop: TaskExecutor {
     // MARK: Timers
 
     /// Calls a target at an instant, or a little later: up to a millisecond, and longer on a busy machine.
-    package func schedule(_ target: any TimerTarget, token: UInt64, at deadline: MonotonicTime) {
+    ///
+    /// - Parameter isRetained: Whether the target stays in memory until then. One that many threads use all the time
+    ///   should: a weak reference would make each retain and release of it slow from then on.
+    package func schedule(
+        _ target: any TimerTarget, token: UInt64, at deadline: MonotonicTime, isRetained: Bool = false
+    ) {
+        let target: Target = isRetained ? .retained(target) : .object(WeakTarget(object: target))
+        insert(Timer(deadline: deadline, token: token, target: target))
+    }
+
+    /// Calls the readiness registered under a number at an instant, if it still is.
+    func schedule(descriptor: Int32, number: UInt32, token: UInt64, at deadline: MonotonicTime) {
+        insert(
+            Timer(deadline: deadline, token: token, target: .socket(descriptor: descriptor, number: number)))
+    }
+
+    private func insert(_ timer: Timer) {
         let mustWake = agenda.withLock { agenda in
-            agenda.timers.insert(Timer(deadline: deadline, token: token, target: target))
-            return deadline < agenda.sleepsUntil
+            agenda.timers.insert(timer)
+            return timer.deadline < agenda.sleepsUntil
         }
         if mustWake { poller.wake() }
+    }
+
+    private func readiness(_ descriptor: Int32, _ number: UInt32) -> Readiness? {
+        registrations.withLock { registrations -> Readiness? in
+            let index = Int(descriptor)
+            guard index < registrations.byDescriptor.count, let found = registrations.byDescriptor[index],
+                found.number == number
+            else { return nil }
+            return found.readiness
+        }
     }
 
     // MARK: Jobs
@@ -167,15 +208,7 @@ package final class EventLoop: TaskExecutor {
                 return Int32(clamping: milliseconds)
             }
             poller.wait(timeout: timeout) { event in
-                let readiness = registrations.withLock { registrations -> Readiness? in
-                    let index = Int(event.descriptor)
-                    guard index < registrations.byDescriptor.count,
-                        let registration = registrations.byDescriptor[index],
-                        registration.number == event.registration
-                    else { return nil }
-                    return registration.readiness
-                }
-                readiness?.signal(event)
+                readiness(event.descriptor, event.registration)?.signal(event)
             }
             agenda.withLock { $0.sleepsUntil = MonotonicTime(nanoseconds: 0) }
             fireTimers()
@@ -193,8 +226,14 @@ package final class EventLoop: TaskExecutor {
                 return first.deadline <= instant ? agenda.timers.popMin() : nil
             }
             guard let due, let now else { return }
-            if let target = due.target, let next = target.timerFired(token: due.token, now: now) {
-                schedule(target, token: due.token, at: next)
+            let target: (any TimerTarget)? =
+                switch due.target {
+                case .socket(let descriptor, let number): readiness(descriptor, number)
+                case .object(let reference): reference.object
+                case .retained(let object): object
+                }
+            if let next = target?.timerFired(token: due.token, now: now) {
+                insert(Timer(deadline: next, token: due.token, target: due.target))
             }
         }
     }

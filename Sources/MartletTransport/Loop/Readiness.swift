@@ -50,8 +50,22 @@ package final class Readiness: TimerTarget {
     private let state = Mutex(State())
     private let loop: EventLoop
 
-    init(loop: EventLoop) {
+    /// What it is registered under; zero where it stands for no socket.
+    private let descriptor: Int32
+    private let number: UInt32
+
+    init(loop: EventLoop, descriptor: Int32 = -1, number: UInt32 = 0) {
         self.loop = loop
+        self.descriptor = descriptor
+        self.number = number
+    }
+
+    private func arm(_ direction: Direction, at deadline: MonotonicTime) {
+        if number != 0 {
+            loop.schedule(descriptor: descriptor, number: number, token: direction.rawValue, at: deadline)
+        } else {
+            loop.schedule(self, token: direction.rawValue, at: deadline)
+        }
     }
 
     // MARK: The connection's side
@@ -107,7 +121,7 @@ package final class Readiness: TimerTarget {
             if let outcome {
                 waiter.resume(returning: outcome)
             } else if let arm {
-                loop.schedule(self, token: direction.rawValue, at: arm)
+                self.arm(direction, at: arm)
             }
         }
     }
@@ -173,6 +187,11 @@ package final class Readiness: TimerTarget {
         }
         waiters.0?.resume(returning: .closed)
         waiters.1?.resume(returning: .closed)
+    }
+
+    /// Whether an edge has come that no read has answered.
+    package var hasReadEdge: Bool {
+        state.withLock { $0.read.isSignalled || $0.isHangup || $0.isClosed || $0.isInterrupted }
     }
 
     /// Has a closure called, on the loop's thread, for every read edge from now on, and once right now if there has been

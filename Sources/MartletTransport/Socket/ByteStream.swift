@@ -62,6 +62,9 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Looks whether an idle stream is fit for another request, without waiting and without taking bytes of a response.
     func probe() -> IdleState
 
+    /// Whether something has happened on the stream since it was last read; it may be stale, and may be late.
+    var hasReadEdge: Bool { get }
+
     /// Has a closure called whenever something happens on the stream while nobody uses it; `nil` ends that.
     func watchWhileIdle(_ watcher: (@Sendable () -> Void)?)
 
@@ -70,6 +73,9 @@ package protocol ByteStream: AnyObject, Sendable {
 }
 
 extension ByteStream {
+    /// Streams that cannot tell say that something may have happened.
+    package var hasReadEdge: Bool { true }
+
     /// Writes the whole buffer, waiting where need be.
     ///
     /// The buffer must stay valid until the call returns.

@@ -53,6 +53,10 @@ package final class PlainStream: ByteStream {
         socket.shutdownWriting()
     }
 
+    package var hasReadEdge: Bool {
+        socket.readiness.hasReadEdge
+    }
+
     package func probe() -> IdleState {
         socket.peek()
     }

@@ -25,6 +25,7 @@ struct HeadWriter: Sendable {
     /// Begins a head in an empty buffer.
     mutating func open() {
         clear()
+        bytes.reserveCapacity(512)
         state = .fields
         hasLength = false
         hasTransferEncoding = false
