@@ -8,4 +8,7 @@ enum MartletProgram {
 
     /// Whether it is there: building the tests of one target alone leaves it out.
     static let isBuilt = FileManager.default.isExecutableFile(atPath: path)
+
+    /// Whether the tests run under a sanitizer, as `Scripts/sanitize.sh` says.
+    static let isSanitized = ProcessInfo.processInfo.environment["MARTLET_SANITIZED"] != nil
 }
