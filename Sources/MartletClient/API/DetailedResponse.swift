@@ -64,11 +64,11 @@ extension HTTPSession {
 
 extension TransferControl {
     /// How far the request's body has gone.
-    package var uploadProgress: ProgressSequence { ProgressSequence(state: upload) }
+    package var uploadProgress: ProgressSequence { ProgressSequence(state: upload ?? ProgressState()) }
 
     /// How far the response's body has come.
-    package var downloadProgress: ProgressSequence { ProgressSequence(state: download) }
+    package var downloadProgress: ProgressSequence { ProgressSequence(state: download ?? ProgressState()) }
 
     /// Bytes of the request's body that were sent.
-    package var uploadedByteCount: UInt64 { upload.value.completedByteCount }
+    package var uploadedByteCount: UInt64 { upload?.value.completedByteCount ?? 0 }
 }

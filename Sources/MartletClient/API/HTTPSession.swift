@@ -67,7 +67,8 @@ public actor HTTPSession {
         _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions()
     ) async throws -> HTTPExchange {
         let url = try HTTPSession.url(of: request)
-        return try await send(request, to: url, body: body, options: options, control: TransferControl())
+        return try await send(
+            request, to: url, body: body, options: options, control: TransferControl(tellsProgress: false))
     }
 
     /// Sends a request by method and URL; else as ``send(_:body:options:)``.
@@ -77,7 +78,8 @@ public actor HTTPSession {
         options: RequestOptions = RequestOptions()
     ) async throws -> HTTPExchange {
         let request = HTTPRequest(method: method, url: url, headerFields: headers)
-        return try await send(request, to: url, body: body, options: options, control: TransferControl())
+        return try await send(
+            request, to: url, body: body, options: options, control: TransferControl(tellsProgress: false))
     }
 
     nonisolated func send(
@@ -123,7 +125,7 @@ public actor HTTPSession {
         _ handle: (HTTPResponse, ResponseBody) async throws -> Result
     ) async throws -> Result {
         let url = try HTTPSession.url(of: request)
-        let control = TransferControl()
+        let control = TransferControl(tellsProgress: false)
         let call = try Call(
             request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
@@ -215,10 +217,10 @@ public actor HTTPSession {
 
     /// Runs a call while a closure is told of its progress.
     private static func reporting(
-        _ state: ProgressState, to progress: (@Sendable (TransferProgress) -> Void)?,
+        _ state: ProgressState?, to progress: (@Sendable (TransferProgress) -> Void)?,
         _ body: @escaping @Sendable () async throws -> HTTPExchange
     ) async throws -> HTTPExchange {
-        guard let progress else { return try await body() }
+        guard let progress, let state else { return try await body() }
         async let exchange = {
             // Also where the call failed before it began: the last state always comes.
             defer { state.update { $0.isFinished = true } }
@@ -243,8 +245,8 @@ public actor HTTPSession {
             core.leave(number)
             // Whoever still holds the task holds no connection, and no pool.
             control.begin(.none)
-            control.upload.update { $0.isFinished = true }
-            control.download.update { $0.isFinished = true }
+            control.upload?.update { $0.isFinished = true }
+            control.download?.update { $0.isFinished = true }
         }
         let runner = CallRunner(core: core, dialer: dialer, call: call, control: control)
         do {

@@ -61,8 +61,8 @@ public actor HTTPTask {
                 head.settle(.failure(error))
                 outcome.settle(.failure(error))
             }
-            control.upload.update { $0.isFinished = true }
-            control.download.update { $0.isFinished = true }
+            control.upload?.update { $0.isFinished = true }
+            control.download?.update { $0.isFinished = true }
         }
     }
 
@@ -80,12 +80,12 @@ public actor HTTPTask {
 
     /// How far the request's body has gone.
     public nonisolated var uploadProgress: ProgressSequence {
-        ProgressSequence(state: control.upload)
+        ProgressSequence(state: control.upload ?? ProgressState())
     }
 
     /// How far the answer's body has come.
     public nonisolated var downloadProgress: ProgressSequence {
-        ProgressSequence(state: control.download)
+        ProgressSequence(state: control.download ?? ProgressState())
     }
 
     /// What it is doing.

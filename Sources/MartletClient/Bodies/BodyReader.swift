@@ -126,7 +126,7 @@ final class BodyReader: Sendable {
                 try await exchange.waitWhilePaused()
                 if let bytes = try attempt(size) {
                     if bytes.isEmpty { return nil }
-                    control.download.update { $0.completedByteCount += UInt64(bytes.count) }
+                    control.download?.update { $0.completedByteCount += UInt64(bytes.count) }
                     state.withLock { state in
                         if bytes.count == state.pieceByteCount, state.pieceByteCount < 256 * 1024 {
                             state.pieceByteCount *= 4

@@ -43,11 +43,16 @@ final class Call: Sendable {
         self.options = options
         timeouts = options.timeouts ?? settings.configuration.timeouts
         self.settings = settings
+        asksForCoding = Call.asksForCoding(request, options, settings)
         start = MonotonicTime.now()
     }
 
     /// Whether gzip and deflate are asked for.
-    var asksForCoding: Bool {
+    let asksForCoding: Bool
+
+    private static func asksForCoding(
+        _ request: HTTPRequest, _ options: RequestOptions, _ settings: SessionSettings
+    ) -> Bool {
         (options.decompresses ?? settings.configuration.decompressesResponses) && !options.isRaw
             && request.headerFields[.acceptEncoding] == nil && request.headerFields[.range] == nil
             && settings.configuration.headers[.acceptEncoding] == nil

@@ -38,7 +38,7 @@ struct CallRunner: Sendable {
             // connection that does not take a byte.
             unused = prepared
             let request = try composer.compose(prepared)
-            control.upload.update { progress in
+            control.upload?.update { progress in
                 progress.completedByteCount = 0
                 progress.totalByteCount = request.bodyLength
             }
@@ -123,13 +123,16 @@ struct CallRunner: Sendable {
     }
 
     private func makeExchange(_ lease: Lease) -> Exchange {
-        let upload = control.upload
+        var onUpload: (@Sendable (Int) -> Void)?
+        if let upload = control.upload {
+            onUpload = { count in upload.update { $0.completedByteCount += UInt64(count) } }
+        }
         return Exchange(
             lease: lease,
             clocks: ExchangeClocks(
                 head: call.timeouts.head, idle: call.timeouts.idle, totalDeadline: call.totalDeadline),
             loop: core.loop,
-            onUpload: { count in upload.update { $0.completedByteCount += UInt64(count) } },
+            onUpload: onUpload,
             gate: control)
     }
 
@@ -144,7 +147,7 @@ struct CallRunner: Sendable {
         case .length(let count): length = count
         case .chunked, .untilClose: break
         }
-        control.download.update { $0.totalByteCount = length }
+        control.download?.update { $0.totalByteCount = length }
         var metrics = HTTPMetrics()
         metrics.attempts = attempts
         metrics.isConnectionReused = lease.isReused

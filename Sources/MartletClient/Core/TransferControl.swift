@@ -21,12 +21,17 @@ package final class TransferControl: TransferGate {
 
     /// Guards the above: the call's tasks, and whoever cancels or pauses.
     private let state = Mutex(State())
-    /// What has gone up.
-    let upload = ProgressState()
-    /// What has come down.
-    let download = ProgressState()
+    /// What has gone up; `nil` where nobody can ask.
+    let upload: ProgressState?
+    /// What has come down; likewise.
+    let download: ProgressState?
 
-    package init() {}
+    /// The control of a call that has not begun.
+    /// - Parameter tellsProgress: Whether anybody can ask how far it has come; most calls are awaited and no more.
+    package init(tellsProgress: Bool = true) {
+        upload = tellsProgress ? ProgressState() : nil
+        download = tellsProgress ? ProgressState() : nil
+    }
 
     /// Whether the call was cancelled.
     package var isCancelled: Bool {

@@ -25,7 +25,8 @@ struct StreamingMemoryTests {
             let program = try await ChildProcess.start(
                 MartletProgram.path,
                 [
-                    "get", "\(base)bytes/\(10 << 30)", "-s", "-S", "-o", "/dev/null", "-w", "%{size_download}",
+                    "get", "\(base)bytes/\(10 << 30)", "-s", "-S", "-o", "/dev/null", "-w",
+                    "%{size_download}",
                 ],
                 in: directory.path, outputPath: directory.appending("program.log"))
             var peak = 0
