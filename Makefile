@@ -8,7 +8,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # Tests to run: FILTER='MartletWireTests' make test
 FILTER ?=
 # What `make sanitize-quick` runs: where memory is handled by hand, and where tasks and threads meet.
-SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests|MartletClientTests)\.
+SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests)\.
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test figures build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean

@@ -52,7 +52,8 @@ final class Outcome<Value: Sendable>: Sendable {
                 let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
                 waiter?.resume(returning: .failure(CancellationError()))
             }
-            return try result.get()
+            // Read again under the lock, as OneShot does and for the same reason.
+            return try (state.withLock { $0.result } ?? result).get()
         }
     }
 }

@@ -14,6 +14,11 @@ package final class BlockingWorkers: Sendable {
         var idleCount = 0
     }
 
+    /// A value on its way from a worker to the task that waits for it.
+    private final class Parcel<Value: Sendable>: Sendable {
+        let value = Mutex<Value?>(nil)
+    }
+
     private let state = Mutex(State())
     private let threadLimit: Int
     /// Counts the pieces of work not yet taken: idle threads wait on it.
@@ -33,9 +38,16 @@ package final class BlockingWorkers: Sendable {
     /// The closure is not stopped when the task is cancelled, since a blocking call cannot be; callers that must return
     /// earlier race it with an event of their own.
     package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        await suspend { (waiter: Waiter<Value>) in
-            submit { waiter.resume(returning: body()) }
+        let parcel = Parcel<Value>()
+        let resumed = await suspend { (waiter: Waiter<Value>) in
+            submit {
+                let value = body()
+                parcel.value.withLock { $0 = value }
+                waiter.resume(returning: value)
+            }
         }
+        // Read again under the lock, as OneShot does and for the same reason.
+        return parcel.value.withLock { $0 } ?? resumed
     }
 
     /// Queues a closure that resumes its caller by itself.

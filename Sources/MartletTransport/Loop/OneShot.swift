@@ -50,7 +50,7 @@ package final class OneShot<Value: Sendable>: TimerTarget {
 
     /// Waits for what comes first. One task may wait, once.
     package func wait(until deadline: MonotonicTime, on loop: EventLoop) async -> Outcome {
-        await suspend { (waiter: Waiter<Outcome>) in
+        let resumed = await suspend { (waiter: Waiter<Outcome>) in
             let outcome = state.withLock { state -> Outcome? in
                 if let outcome = state.outcome { return outcome }
                 state.waiter = waiter
@@ -62,6 +62,9 @@ package final class OneShot<Value: Sendable>: TimerTarget {
                 loop.schedule(self, token: 0, at: deadline)
             }
         }
+        // Read again under the lock: a continuation that is resumed before its task has quite suspended hands its value
+        // over in a way that the thread sanitizer does not see.
+        return state.withLock { $0.outcome } ?? resumed
     }
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
