@@ -96,16 +96,6 @@ struct RequestComposer {
             try encoder.field(name: field.name.rawName, value: field.value)
         }
         let defaults = call.settings.configuration.headers
-        if fields.isEmpty, defaults.isEmpty, call.options.omittedFields.isEmpty {
-            // Most requests: nothing to look up.
-            if let agent = call.settings.configuration.userAgent {
-                try encoder.field(name: "User-Agent", value: agent)
-            }
-            try encoder.field(name: "Accept", value: "*/*")
-            if call.asksForCoding { try encoder.field(name: "Accept-Encoding", value: "gzip, deflate") }
-            if let type = call.body.contentType { try encoder.field(name: "Content-Type", value: type) }
-            return
-        }
         if let agent = call.settings.configuration.userAgent, fields[.userAgent] == nil,
             defaults[.userAgent] == nil,
             !isOmitted(.userAgent)

@@ -76,40 +76,11 @@ extension ByteStream {
     /// Streams that cannot tell say that something may have happened.
     package var hasReadEdge: Bool { true }
 
-    /// Writes the whole buffer, waiting where need be.
-    ///
-    /// The buffer must stay valid until the call returns.
-    package func writeAll(
-        _ buffer: UnsafeRawBufferPointer, until deadline: MonotonicTime
-    ) async throws(TransportError) {
-        var offset = 0
-        while offset < buffer.count {
-            let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[offset...])
-            let count = unsafe try write(rest)
-            if count == 0 {
-                try await waitUntilWritable(until: deadline)
-            }
-            offset += count
-        }
-    }
-
     /// Tries to write an array from an offset on.
     /// - Returns: How many bytes were taken; 0 when it would block.
     package func write(_ bytes: [UInt8], from offset: Int) throws(TransportError) -> Int {
         try unsafe bytes.span.withUnsafeBytes { all throws(TransportError) in
             unsafe try write(UnsafeRawBufferPointer(rebasing: all[offset...]))
-        }
-    }
-
-    /// Reads at least one byte, waiting where need be; `nil` tells of a wait that is over without the deadline's being
-    /// the cause, which the caller answers by calling again.
-    package func readSome(
-        into buffer: UnsafeMutableRawBufferPointer, until deadline: MonotonicTime
-    ) async throws(TransportError) -> ReadOutcome {
-        while true {
-            let outcome = unsafe try read(into: buffer)
-            guard outcome == .wouldBlock else { return outcome }
-            try await waitUntilReadable(until: deadline)
         }
     }
 }

@@ -3,7 +3,7 @@ import Synchronization
 /// A stream over TLS on a socket.
 ///
 /// Writing after a write that would block: the bytes must begin with those that were tried, since OpenSSL has
-/// encrypted them already; `writeAll` and everyone who goes on at the same place do so.
+/// encrypted them already; everyone who goes on at the same place does so.
 package final class TLSStream: ByteStream {
     private struct State {
         /// `nil` once the stream is closed.

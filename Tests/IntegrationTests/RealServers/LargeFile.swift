@@ -14,13 +14,6 @@ enum LargeFile {
         }
     }
 
-    /// Makes a file of zeros that takes no room.
-    static func writeSparse(_ byteCount: Int, to path: String) throws {
-        let handle = try InputFile.make(path)
-        defer { try? handle.close() }
-        try handle.truncate(atOffset: UInt64(byteCount))
-    }
-
     /// Throws unless two files are the same, byte by byte.
     static func compare(_ left: String, _ right: String) async throws {
         try await Command.succeed("cmp", [left, right])
