@@ -55,13 +55,16 @@ package final class ConnectionPool: TimerTarget {
         package var connectTimeout: Duration?
         /// When the whole call must be over.
         package var totalDeadline: MonotonicTime
+        /// When it is asked for: the present instant.
+        package var start: MonotonicTime
 
         /// A request for a connection.
         package init(
             destination: Destination, dialer: Dialer, priority: RequestPriority = .normal,
             poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
-            totalDeadline: MonotonicTime = .distantFuture
+            totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now()
         ) {
+            self.start = start
             self.destination = destination
             self.dialer = dialer
             self.priority = priority
@@ -113,15 +116,21 @@ package final class ConnectionPool: TimerTarget {
     /// - Throws: `.transport(.closed)` when the pool is shut down.
     package func acquire(_ request: Request) throws(ExchangeError) -> Acquisition {
         let key = ConnectionKey(destination: request.destination, dialer: request.dialer.number)
-        let now = MonotonicTime.now()
+        let now = request.start
         var decision = state.withLock { state in
+            // Nearly every request of a busy session: an idle connection, and nothing else to do.
+            if let id = state.machine.takeIdle(key, priority: request.priority, now: PoolClock.now()),
+                let connection = state.connections[id.index]
+            {
+                state.reusedCount += 1
+                return Decision(candidate: (id, connection))
+            }
             let admission = state.machine.request(key, priority: request.priority, now: PoolClock.now())
             return note(admission, request, now, &state)
         }
         while true {
-            run(decision.effects)
+            run(decision.work)
             if let (id, connection) = decision.candidate {
-                connection.stream.watchWhileIdle(nil)
                 if connection.isQuiet(at: now) {
                     return .lease(Lease(connection: connection, id: id, isReused: true, pool: self))
                 }
@@ -143,7 +152,7 @@ package final class ConnectionPool: TimerTarget {
     private struct Decision {
         var candidate: (PoolConnectionID, HTTP1Connection)?
         var ticket: Ticket?
-        var effects = Work()
+        var work: Work?
     }
 
     /// What is left to do when the lock is given up.
@@ -180,47 +189,43 @@ package final class ConnectionPool: TimerTarget {
             state.dialers[request.dialer.number] = request.dialer
             decision.ticket = Ticket(id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline)
         }
-        decision.effects = collect(admission.effects, &state)
+        decision.work = collect(admission.effects, &state)
         return decision
     }
 
     // MARK: Giving it back
 
-    func release(_ connection: HTTP1Connection, id: PoolConnectionID, isReusable: Bool) {
-        let verdict = connection.conclude()
+    func release(_ lease: Lease, isReusable: Bool, at now: MonotonicTime) {
+        let verdict = lease.connection.conclude(at: now)
         finish(
-            connection, id, isReusable: isReusable && verdict.isReusable,
-            keepAliveTimeout: verdict.keepAliveTimeout)
+            lease, isReusable: isReusable && verdict.isReusable, keepAliveTimeout: verdict.keepAliveTimeout)
     }
 
-    func returnUnused(_ connection: HTTP1Connection, id: PoolConnectionID) {
-        finish(connection, id, isReusable: true, keepAliveTimeout: nil)
+    func returnUnused(_ lease: Lease) {
+        finish(lease, isReusable: true, keepAliveTimeout: nil)
     }
 
-    private func finish(
-        _ connection: HTTP1Connection, _ id: PoolConnectionID, isReusable: Bool, keepAliveTimeout: UInt64?
-    ) {
-        if !isReusable { connection.stream.close() }
-        let (work, isIdle) = state.withLock { state -> (Work, Bool) in
+    private func finish(_ lease: Lease, isReusable: Bool, keepAliveTimeout: UInt64?) {
+        if !isReusable { lease.connection.stream.close() }
+        let (work, isIdle) = state.withLock { state -> (Work?, Bool) in
             let effects = state.machine.released(
-                id, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout, now: PoolClock.now())
+                lease.id, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout, now: PoolClock.now())
             let work = collect(effects, &state)
-            return (work, isReusable && effects.grant == nil && state.connections[id.index] === connection)
+            let isIdle =
+                isReusable && effects.grant == nil
+                && state.connections[lease.id.index] === lease.connection
+            return (work, isIdle)
         }
         run(work)
-        if isIdle { watch(connection, id) }
+        // One that its server closes is closed here at once, not at its next use. Lease and connection refer to each other
+        // only while it idles: taking it out, and closing it, end the watch.
+        if isIdle { lease.connection.stream.watchWhileIdle(lease) }
     }
 
-    /// Has an idle connection looked after: one that its server closes is closed here at once, not at its next use.
-    private func watch(_ connection: HTTP1Connection, _ id: PoolConnectionID) {
-        // It refers to itself only while it idles: taking it out, and closing it, end the watch.
-        connection.stream.watchWhileIdle {
-            guard connection.stream.probe() == .unusable else { return }
-            let work = self.state.withLock { state in
-                self.collect(state.machine.connectionDied(id), &state)
-            }
-            self.run(work)
-        }
+    /// Forgets an idle connection that its server has closed, or that has spoken out of turn.
+    func idleConnectionDied(_ id: PoolConnectionID) {
+        let work = state.withLock { state in collect(state.machine.connectionDied(id), &state) }
+        run(work)
     }
 
     // MARK: Waiting
@@ -231,9 +236,9 @@ package final class ConnectionPool: TimerTarget {
     }
 
     private func cancel(_ id: PoolWaiterID) {
-        let (waiter, work) = state.withLock { state -> (PoolWaiter?, Work) in
+        let (waiter, work) = state.withLock { state -> (PoolWaiter?, Work?) in
             let cancellation = state.machine.cancelWaiter(id)
-            guard case .withdrawn = cancellation.outcome else { return (nil, Work()) }
+            guard case .withdrawn = cancellation.outcome else { return (nil, nil) }
             return (state.waiters.removeValue(forKey: id), collect(cancellation.effects, &state))
         }
         waiter?.result.interrupt()
@@ -242,18 +247,18 @@ package final class ConnectionPool: TimerTarget {
 
     func waiterTimerFired(_ id: PoolWaiterID, now: MonotonicTime) -> MonotonicTime? {
         let (next, waiter, error, work) = state.withLock {
-            state -> (MonotonicTime?, PoolWaiter?, ExchangeError?, Work) in
-            guard let waiter = state.waiters[id] else { return (nil, nil, nil, Work()) }
+            state -> (MonotonicTime?, PoolWaiter?, ExchangeError?, Work?) in
+            guard let waiter = state.waiters[id] else { return (nil, nil, nil, nil) }
             let isCovered = state.machine.isDialling(for: id)
             let deadline = isCovered ? waiter.connectDeadline : waiter.poolDeadline
             guard now >= deadline else {
                 // What it waits for may change from one to the other, and neither clock may be missed.
                 let other = isCovered ? waiter.poolDeadline : waiter.connectDeadline
                 let later = other > now ? min(deadline, other) : deadline
-                return (later == .distantFuture ? nil : later, nil, nil, Work())
+                return (later == .distantFuture ? nil : later, nil, nil, nil)
             }
             let cancellation = state.machine.cancelWaiter(id)
-            guard case .withdrawn = cancellation.outcome else { return (nil, nil, nil, Work()) }
+            guard case .withdrawn = cancellation.outcome else { return (nil, nil, nil, nil) }
             state.waiters[id] = nil
             let error = ExchangeError(
                 cause: .timedOut(isCovered ? .connect : .poolWait), phase: isCovered ? .connecting : .waiting,
@@ -289,10 +294,10 @@ package final class ConnectionPool: TimerTarget {
     private func dialSucceeded(_ id: PoolConnectionID, _ connected: Dialer.Connected) {
         let connection = HTTP1Connection(
             stream: connected.stream, timings: connected.timings, limits: wireLimits)
-        let (work, isKnown, isIdle) = state.withLock { state -> (Work, Bool, Bool) in
+        let (work, isKnown, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
             state.dials[id] = nil
             state.abandoned.remove(id)
-            guard state.machine.isDialling(id) else { return (Work(), false, false) }
+            guard state.machine.isDialling(id) else { return (nil, false, false) }
             while state.connections.count <= id.index { state.connections.append(nil) }
             state.connections[id.index] = connection
             state.openedCount += 1
@@ -302,7 +307,10 @@ package final class ConnectionPool: TimerTarget {
         }
         if !isKnown { connection.stream.close() }
         run(work)
-        if isIdle { watch(connection, id) }
+        if isIdle {
+            connection.stream.watchWhileIdle(
+                Lease(connection: connection, id: id, isReused: false, pool: self, isReleased: true))
+        }
     }
 
     private func dialFailed(_ id: PoolConnectionID, _ error: DialError) {
@@ -333,8 +341,15 @@ package final class ConnectionPool: TimerTarget {
     private func collect(
         _ effects: PoolMachine<ConnectionKey>.Effects, _ state: inout State, isFresh: Bool = false,
         failure: ExchangeError? = nil
-    ) -> Work {
+    ) -> Work? {
+        var timer: MonotonicTime?
+        if let deadline = state.machine.nextDeadline, deadline < state.armed {
+            state.armed = deadline
+            timer = MonotonicTime.now().advanced(by: PoolClock.until(deadline))
+        }
+        if timer == nil, effects.isEmpty { return nil }
         var work = Work()
+        work.timer = timer
         if let grant = effects.grant, let connection = state.connections[grant.connection.index],
             let waiter = state.waiters.removeValue(forKey: grant.waiter)
         {
@@ -363,14 +378,11 @@ package final class ConnectionPool: TimerTarget {
         for id in effects.abandons {
             if let task = state.dials[id] { work.abandons.append(task) } else { state.abandoned.insert(id) }
         }
-        if let deadline = state.machine.nextDeadline, deadline < state.armed {
-            state.armed = deadline
-            work.timer = MonotonicTime.now().advanced(by: PoolClock.until(deadline))
-        }
         return work
     }
 
-    private func run(_ work: Work) {
+    private func run(_ work: Work?) {
+        guard let work else { return }
         for connection in work.closes { connection.stream.close() }
         for task in work.abandons { task.cancel() }
         for (waiter, lease) in work.grants where !waiter.result.fulfil(.success(lease)) {
@@ -383,7 +395,7 @@ package final class ConnectionPool: TimerTarget {
     }
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
-        let work = state.withLock { state -> Work in
+        let work = state.withLock { state -> Work? in
             state.armed = .max
             return collect(state.machine.expire(now: PoolClock.now()), &state)
         }

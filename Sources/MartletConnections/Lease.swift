@@ -1,18 +1,27 @@
+package import MartletTransport
 import Synchronization
 
 /// The right to use one connection, until it is given back; once.
 ///
 /// A lease that is dropped closes its connection: what was not given back in order cannot be trusted to be in order.
-package final class Lease: Sendable {
+///
+/// Once given back, it looks after the connection while that idles: nothing else has to be made for it.
+package final class Lease: IdleWatcher {
     /// The connection.
     package let connection: HTTP1Connection
     /// Whether it has carried an exchange before.
     package let isReused: Bool
     let id: PoolConnectionID
     private let pool: ConnectionPool
-    private let isReleased = Atomic(false)
+    private let isReleased: Atomic<Bool>
 
-    init(connection: HTTP1Connection, id: PoolConnectionID, isReused: Bool, pool: ConnectionPool) {
+    /// A lease.
+    /// - Parameter isReleased: Whether nobody has the connection, which idles from its beginning.
+    init(
+        connection: HTTP1Connection, id: PoolConnectionID, isReused: Bool, pool: ConnectionPool,
+        isReleased: Bool = false
+    ) {
+        self.isReleased = Atomic(isReleased)
         self.connection = connection
         self.id = id
         self.isReused = isReused
@@ -25,14 +34,20 @@ package final class Lease: Sendable {
 
     /// Gives the connection back; the first call counts.
     /// - Parameter isReusable: Whether the exchange ended in order; the connection's own verdict counts besides.
-    package func release(isReusable: Bool) {
+    /// - Parameter now: The present instant, where it is known.
+    package func release(isReusable: Bool, at now: MonotonicTime? = nil) {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
-        pool.release(connection, id: id, isReusable: isReusable)
+        pool.release(self, isReusable: isReusable, at: now ?? MonotonicTime.now())
     }
 
     /// Gives back a connection on which nothing was begun.
     func returnUnused() {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
-        pool.returnUnused(connection, id: id)
+        pool.returnUnused(self)
+    }
+
+    package func idleStreamStirred() {
+        guard connection.stream.probe() == .unusable else { return }
+        pool.idleConnectionDied(id)
     }
 }

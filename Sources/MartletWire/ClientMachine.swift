@@ -49,7 +49,8 @@ package struct ClientMachine: ~Copyable, Sendable {
     private var phase = Phase.idle
     private var parser: HeadParser
     private var chunks: ChunkedDecoder
-    private var method = ""
+    /// What the method means for the response's framing.
+    private var kind = ResponseKind.ordinary
     private var requestVersion = WireVersion.http11
     private var wantsKeepAlive = true
     private var isRequestFinished = false
@@ -98,7 +99,7 @@ package struct ClientMachine: ~Copyable, Sendable {
         }
         phase = .head
         parser.reset()
-        self.method = method
+        kind = ResponseKind(method: method)
         requestVersion = version
         self.wantsKeepAlive = wantsKeepAlive
         isAwaitingContinue = expectsContinue
@@ -200,7 +201,7 @@ package struct ClientMachine: ~Copyable, Sendable {
 
     /// Decides how the body is framed and whether the connection may live on.
     private mutating func decide(_ head: ResponseHead) throws(WireError) -> BodyFraming {
-        let decision = try FramingDecision.response(to: method, head: head, limits: limits)
+        let decision = try FramingDecision.response(kind, head: head, limits: limits)
         let fields = head.fields
         keepAlive = KeepAliveHint(fields)
         responsePersists =

@@ -1,10 +1,8 @@
-import MartletTransport
 package import MartletWire
 
 /// A response as its bytes were, with its body still to be read: what programs show that speak for the wire.
 package struct DetailedResponse: Sendable {
-    let call: Call
-    let answer: CallRunner.Answer
+    let answer: Answer
 
     /// The body, as it arrives.
     package let body: ResponseBody
@@ -16,17 +14,10 @@ package struct DetailedResponse: Sendable {
     package var interim: [ResponseHead] { answer.interim }
 
     /// Fields behind a chunked body, once it has been read to its end.
-    package var trailers: FieldBlock? { answer.exchange.trailers }
+    package var trailers: FieldBlock? { answer.trailers }
 
     /// What has happened so far.
-    package var metrics: HTTPMetrics {
-        var metrics = answer.metrics
-        let timeline = answer.exchange.timeline
-        metrics.total = MonotonicTime.now().since(call.start)
-        metrics.sentByteCount = timeline.sentByteCount
-        metrics.receivedBodyByteCount = timeline.receivedBodyByteCount
-        return metrics
-    }
+    package var metrics: HTTPMetrics { answer.metrics }
 }
 
 extension HTTPSession {
@@ -41,11 +32,9 @@ extension HTTPSession {
         let call = try Call(
             request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
-            let reader = BodyReader(
-                exchange: answer.exchange, codings: answer.codings, call: call, control: control,
-                attempts: answer.metrics.attempts, byteLimit: options.bodyLimit?.bytes)
+            let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
             let body = ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount)
-            return try await handle(DetailedResponse(call: call, answer: answer, body: body))
+            return try await handle(DetailedResponse(answer: answer, body: body))
         }
     }
 

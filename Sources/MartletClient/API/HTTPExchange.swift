@@ -11,28 +11,37 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
         case network
     }
 
+    /// One object, so that exchanges are handed around at the cost of one reference.
+    let storage: ExchangeStorage
+
     /// The request as it was asked for.
-    public var request: HTTPRequest
+    public var request: HTTPRequest { storage.request }
     /// The URL that answered.
-    public var url: HTTPURL
+    public var url: HTTPURL { storage.url }
     /// Status and fields. Several fields of one name stand in the order they came.
-    public var response: HTTPResponse
+    public var response: HTTPResponse { storage.response }
+    /// The status code, 200–999: the same as `response.status.code`.
+    public var statusCode: Int { storage.head.status }
     /// The body, with content coding undone.
-    public var body: [UInt8]
+    public var body: [UInt8] { storage.body }
     /// Fields that came behind a chunked body; they are never merged into the head (RFC 9110 §6.5).
-    public var trailers: HTTPFields?
+    public var trailers: HTTPFields? { storage.trailers.map(HeadConversion.fields) }
     /// The interim responses that came first: 100, 102, 103 (RFC 9110 §15.2).
-    public var interimResponses: [HTTPResponse]
+    public var interimResponses: [HTTPResponse] { storage.interim.map(HeadConversion.response) }
     /// When the parts of the call happened.
-    public var metrics: HTTPMetrics
+    public var metrics: HTTPMetrics { storage.metrics }
     /// Where the answer came from.
-    public var source: Source
+    public var source: Source { storage.source }
     /// The head's fields byte by byte, in order, `Set-Cookie` apart.
-    package var rawHead: ResponseHead
+    package var rawHead: ResponseHead { storage.head }
     /// The interim heads byte by byte.
-    package var rawInterim: [ResponseHead]
+    package var rawInterim: [ResponseHead] { storage.interim }
     /// The trailers byte by byte.
-    package var rawTrailers: FieldBlock?
+    package var rawTrailers: FieldBlock? { storage.trailers }
+
+    init(_ storage: ExchangeStorage) {
+        self.storage = storage
+    }
 
     /// The body as text: by its byte order mark, else the `charset` of `Content-Type`, else UTF-8. Bytes that make no sense
     /// become U+FFFD.
@@ -43,7 +52,7 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
 
     /// The method, the URL without credentials, the status and the size of the body.
     public var description: String {
-        "\(request.method.rawValue) \(url.redacted): \(response.status.code), \(body.count) bytes"
+        "\(storage.method.rawValue) \(url.redacted): \(statusCode), \(body.count) bytes"
     }
 
     /// The same as ``description``.
@@ -57,7 +66,7 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     /// The exchange itself if the status is 2xx.
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange.
     public func validated() throws(HTTPError) -> HTTPExchange {
-        guard response.status.kind == .successful else {
+        guard (200...299).contains(statusCode) else {
             throw HTTPError(
                 .unacceptableStatus, phase: .evaluating,
                 message: "the status is \(response.status.code) \(response.status.reasonPhrase)",

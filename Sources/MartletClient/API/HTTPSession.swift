@@ -66,9 +66,10 @@ public actor HTTPSession {
     public nonisolated func send(
         _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions()
     ) async throws -> HTTPExchange {
-        let url = try HTTPSession.url(of: request)
-        return try await send(
-            request, to: url, body: body, options: options, control: TransferControl(tellsProgress: false))
+        let call = try Call(
+            request: request, url: try HTTPSession.url(of: request), body: body, options: options,
+            settings: settings)
+        return try await collect(call, TransferControl(tellsProgress: false))
     }
 
     /// Sends a request by method and URL; else as ``send(_:body:options:)``.
@@ -77,40 +78,43 @@ public actor HTTPSession {
         body: HTTPBody = .none,
         options: RequestOptions = RequestOptions()
     ) async throws -> HTTPExchange {
-        let request = HTTPRequest(method: method, url: url, headerFields: headers)
-        return try await send(
-            request, to: url, body: body, options: options, control: TransferControl(tellsProgress: false))
+        let call = try Call(method, headers, url: url, body: body, options: options, settings: settings)
+        return try await collect(call, TransferControl(tellsProgress: false))
     }
 
-    nonisolated func send(
-        _ request: HTTPRequest, to url: HTTPURL, body: HTTPBody, options: RequestOptions,
-        control: TransferControl,
-        head: Outcome<HTTPResponse>? = nil
+    /// Runs a call and collects its answer.
+    nonisolated func collect(
+        _ call: Call, _ control: TransferControl, head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
-        let call = try Call(
-            request: request, url: url, body: body, options: options, settings: settings)
-        return try await run(call, control) { answer in
+        try await run(call, control) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))
-            let limit = (options.bodyLimit ?? settings.configuration.bufferedBodyLimit).bytes
-            let reader = BodyReader(
-                exchange: answer.exchange, codings: answer.codings, call: call, control: control,
-                attempts: answer.metrics.attempts, byteLimit: limit)
-            if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit) {
-                throw reader.tooLarge(limit)
-            }
+            let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
             var body: [UInt8] = []
             do {
+                if !control.isExposed, answer.codings.isEmpty, let length = answer.announcedByteCount,
+                    length <= UInt64(min(limit, HTTPSession.smallBodyByteCount))
+                {
+                    body = try answer.receivedBody(Int(length))
+                    if answer.exchange.isFinished { return answer.exchange(with: body) }
+                }
+                let reader = BodyReader(answer, control: control, byteLimit: limit, received: body.count)
+                if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit) {
+                    throw reader.tooLarge(limit)
+                }
                 while let piece = try await reader.next() {
                     if body.isEmpty { body = piece } else { body += piece }
                 }
             } catch var error as HTTPError {
                 // What came of a body that was cut stays available (RFC 9112 §8).
-                error.exchange = HTTPSession.exchange(call, answer, body: body)
+                error.exchange = answer.exchange(with: body)
                 throw error
             }
-            return HTTPSession.exchange(call, answer, body: body)
+            return answer.exchange(with: body)
         }
     }
+
+    /// Up to which length a body is expected to come with its head, and read without being waited for, in bytes.
+    private static let smallBodyByteCount = 64 * 1024
 
     // MARK: Streamed
 
@@ -129,9 +133,7 @@ public actor HTTPSession {
         let call = try Call(
             request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
-            let reader = BodyReader(
-                exchange: answer.exchange, codings: answer.codings, call: call, control: control,
-                attempts: answer.metrics.attempts, byteLimit: options.bodyLimit?.bytes)
+            let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
             return try await handle(
                 HeadConversion.response(answer.head),
                 ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount))
@@ -150,7 +152,9 @@ public actor HTTPSession {
         let url = try HTTPSession.url(of: request)
         let control = TransferControl()
         return try await HTTPSession.reporting(control.upload, to: progress) {
-            try await self.send(request, to: url, body: body, options: options, control: control)
+            try await self.collect(
+                try Call(request: request, url: url, body: body, options: options, settings: self.settings),
+                control)
         }
     }
 
@@ -202,16 +206,14 @@ public actor HTTPSession {
             head?.settle(.success(HeadConversion.response(answer.head)))
             let isSuccess = (200...299).contains(answer.head.status)
             let reader = BodyReader(
-                exchange: answer.exchange, codings: answer.codings, call: call, control: control,
-                attempts: answer.metrics.attempts, byteLimit: isSuccess ? options.bodyLimit?.bytes : limit)
+                answer, control: control, byteLimit: isSuccess ? options.bodyLimit?.bytes : limit)
             guard isSuccess else {
                 let body = try await reader.collect()
-                _ = try HTTPSession.exchange(call, answer, body: body).validated()
-                return HTTPSession.exchange(call, answer, body: body)
+                return try answer.exchange(with: body).validated()
             }
             let download = FileDownload(path: path, overwrites: overwrites, origin: url.origin.description)
             try await download.write(reader)
-            return HTTPSession.exchange(call, answer, body: [])
+            return answer.exchange(with: [])
         }
     }
 
@@ -233,8 +235,9 @@ public actor HTTPSession {
     // MARK: Running
 
     /// Runs a call up to its head, then a closure with the answer; ends everything the call has open.
+    @inline(__always)
     nonisolated func run<Result>(
-        _ call: Call, _ control: TransferControl, _ consume: (CallRunner.Answer) async throws -> Result
+        _ call: Call, _ control: TransferControl, _ consume: (Answer) async throws -> Result
     ) async throws -> Result {
         guard let number = core.enter(control) else {
             throw HTTPError(
@@ -243,10 +246,12 @@ public actor HTTPSession {
         }
         defer {
             core.leave(number)
-            // Whoever still holds the task holds no connection, and no pool.
-            control.begin(.none)
-            control.upload?.update { $0.isFinished = true }
-            control.download?.update { $0.isFinished = true }
+            if control.isExposed {
+                // Whoever still holds the task holds no connection, and no pool.
+                control.begin(.none)
+                control.upload?.update { $0.isFinished = true }
+                control.download?.update { $0.isFinished = true }
+            }
         }
         let runner = CallRunner(core: core, dialer: dialer, call: call, control: control)
         do {
@@ -263,33 +268,19 @@ public actor HTTPSession {
             settings.configuration.logger.debug(
                 "call failed",
                 metadata: [
-                    "method": "\(call.request.method)", "origin": "\(call.url.origin)", "error": "\(error)",
+                    "method": "\(call.method)", "origin": "\(call.url.origin)", "error": "\(error)",
                 ])
             throw error
         }
     }
 
-    private nonisolated func log(_ call: Call, _ answer: CallRunner.Answer) {
+    private nonisolated func log(_ call: Call, _ answer: Answer) {
         settings.configuration.logger.debug(
             "response",
             metadata: [
-                "method": "\(call.request.method)", "origin": "\(call.url.origin)",
-                "status": "\(answer.head.status)", "reused": "\(answer.metrics.isConnectionReused)",
+                "method": "\(call.method)", "origin": "\(call.url.origin)",
+                "status": "\(answer.head.status)", "reused": "\(answer.exchange.isReused)",
             ])
-    }
-
-    static func exchange(_ call: Call, _ answer: CallRunner.Answer, body: [UInt8]) -> HTTPExchange {
-        var metrics = answer.metrics
-        let timeline = answer.exchange.timeline
-        metrics.total = MonotonicTime.now().since(call.start)
-        metrics.sentByteCount = timeline.sentByteCount
-        metrics.receivedBodyByteCount = timeline.receivedBodyByteCount
-        let trailers = answer.exchange.trailers
-        return HTTPExchange(
-            request: call.request, url: call.url, response: HeadConversion.response(answer.head), body: body,
-            trailers: trailers.map(HeadConversion.fields),
-            interimResponses: answer.interim.map(HeadConversion.response), metrics: metrics, source: .network,
-            rawHead: answer.head, rawInterim: answer.interim, rawTrailers: trailers)
     }
 
     static func url(of request: HTTPRequest) throws(HTTPError) -> HTTPURL {

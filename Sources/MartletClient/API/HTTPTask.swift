@@ -122,9 +122,10 @@ extension HTTPSession {
         for request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions()
     ) -> HTTPTask {
         HTTPTask(kind: body.isPresent ? .upload : .data, request: request) { control, head in
-            try await self.send(
-                request, to: try HTTPSession.url(of: request), body: body, options: options, control: control,
-                head: head)
+            let call = try Call(
+                request: request, url: try HTTPSession.url(of: request), body: body, options: options,
+                settings: self.settings)
+            return try await self.collect(call, control, head: head)
         }
     }
 

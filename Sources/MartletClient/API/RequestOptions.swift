@@ -25,19 +25,41 @@ public struct RequestOptions: Sendable {
     public var version = HTTPVersion.http11
 
     /// Fields of the session, or of Martlet's own, that are not sent.
-    public var omittedFields: Set<HTTPField.Name> = []
+    public var omittedFields: Set<HTTPField.Name> {
+        get { rare?.omittedFields ?? [] }
+        set { rare = Rare(omittedFields: newValue, trailers: trailers) }
+    }
 
     /// Whether the body is handed over as it stands on the wire: chunk framing and content coding are not undone.
     public var isRaw = false
 
     /// Fields that follow a chunked body (RFC 9110 §6.5). They are sent only where the body has no known length.
-    public var trailers = HTTPFields()
+    public var trailers: HTTPFields {
+        get { rare?.trailers ?? HTTPFields() }
+        set { rare = Rare(omittedFields: omittedFields, trailers: newValue) }
+    }
 
     /// Whether a request may be sent again on a fresh connection when a kept one turns out to have died, though its
     /// method is not idempotent; `false` by default (RFC 9110 §9.2.2).
     ///
     /// A request with an `Idempotency-Key` field may be in any case, and one of which no byte was written always is.
     public var allowsResendingUnsafeMethods = false
+
+    /// What few calls have: one reference, so that options are copied fast.
+    private final class Rare: Sendable {
+        let omittedFields: Set<HTTPField.Name>
+        let trailers: HTTPFields
+
+        init(omittedFields: Set<HTTPField.Name>, trailers: HTTPFields) {
+            self.omittedFields = omittedFields
+            self.trailers = trailers
+        }
+    }
+
+    private var rare: Rare?
+
+    /// Whether all fields of the session are sent, and no trailers.
+    var hasUsualFields: Bool { rare == nil }
 
     /// No deviations.
     public init() {}

@@ -17,24 +17,27 @@ public struct HTTPURL: Hashable, Sendable {
     /// It stops a peer's `Location` from making every later copy and log line expensive.
     public static let lengthLimit = 65_536
 
+    /// What it is made of: one object, so that an address is handed around at the cost of one reference.
+    let components: Components
+
     /// The scheme.
-    public let scheme: Scheme
+    public var scheme: Scheme { components.scheme }
     /// The host in ASCII and lower case: a name with A-labels, a dotted quad, or an IPv6 address without
     /// brackets in the form of RFC 5952. A trailing dot is kept, as in the WHATWG URL Standard.
-    public let host: String
+    public var host: String { components.host }
     /// The port as written, 1–65535; nil when none was written or it is the scheme's default.
-    public let explicitPort: Int?
+    public var explicitPort: Int? { components.explicitPort }
     /// The path, percent-encoded, beginning with `/`.
-    public let path: String
+    public var path: String { components.path }
     /// The query, percent-encoded, without `?`; nil when there is none, which differs from an empty one.
-    public let query: String?
+    public var query: String? { components.query }
     /// The fragment, percent-encoded, without `#`; it never goes over the wire.
-    public let fragment: String?
+    public var fragment: String? { components.fragment }
 
     /// What kind of host ``host`` is.
-    let hostKind: HostKind
+    var hostKind: HostKind { components.hostKind }
     /// The user name and password in their percent-encoded form.
-    let userInfo: UserInfo?
+    var userInfo: UserInfo? { components.userInfo }
 
     /// The kinds of host.
     enum HostKind: Hashable, Sendable {
@@ -87,13 +90,9 @@ public struct HTTPURL: Hashable, Sendable {
         path: String,
         query: String?, fragment: String?
     ) {
-        self.scheme = scheme
-        self.userInfo = userInfo
-        self.host = host
-        self.hostKind = hostKind
-        self.explicitPort = explicitPort == scheme.defaultPort ? nil : explicitPort
-        self.path = path
-        self.query = query
-        self.fragment = fragment
+        components = Components(
+            scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind,
+            explicitPort: explicitPort == scheme.defaultPort ? nil : explicitPort, path: path, query: query,
+            fragment: fragment)
     }
 }

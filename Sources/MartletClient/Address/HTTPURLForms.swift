@@ -19,17 +19,14 @@ extension HTTPURL {
     public var origin: Origin { Origin(scheme: scheme, host: host, port: port) }
 
     /// Path and query as they stand in a request line to the origin (RFC 9112 §3.2.1).
-    public var requestTarget: String { query.map { "\(path)?\($0)" } ?? path }
+    public var requestTarget: String { components.requestTarget }
 
     /// The address as it stands in a request line to a proxy (RFC 9112 §3.2.2): no user info, no fragment.
     public var absoluteForm: String { "\(scheme)://\(hostFieldValue)\(requestTarget)" }
 
     /// The value of the `Host` field (RFC 9110 §7.2): IPv6 in brackets, the port only when it is not the
     /// default.
-    public var hostFieldValue: String {
-        let bracketed = hostKind == .ipv6 ? "[\(host)]" : host
-        return explicitPort.map { "\(bracketed):\($0)" } ?? bracketed
-    }
+    public var hostFieldValue: String { components.hostFieldValue }
 
     /// The whole address, password and fragment included. Keep it out of logs: ``redacted`` is for those.
     public var absoluteString: String {

@@ -26,19 +26,18 @@ final class BodyReader: Sendable {
     /// Guards the decoder and what feeds it: whoever reads.
     private let state: Mutex<State>
 
-    init(
-        exchange: Exchange, codings: [ContentCoding], call: Call, control: TransferControl, attempts: Int,
-        byteLimit: Int?
-    ) {
-        self.exchange = exchange
-        self.call = call
+    /// A reader of an answer's body.
+    /// - Parameter received: How much of the body was received before, and is not handed out here.
+    init(_ answer: Answer, control: TransferControl, byteLimit: Int?, received: Int = 0) {
+        exchange = answer.exchange
+        call = answer.call
         self.control = control
-        self.attempts = attempts
+        attempts = answer.attempts
         self.byteLimit = byteLimit
-        let limits = call.settings.configuration.decompressionLimits
-        state = Mutex(State())
-        if !codings.isEmpty {
-            state.withLock { $0.decoder = ContentDecoder(codings: codings, limits: limits) }
+        state = Mutex(State(deliveredByteCount: UInt64(received)))
+        if !answer.codings.isEmpty {
+            let limits = call.settings.configuration.decompressionLimits
+            state.withLock { $0.decoder = ContentDecoder(codings: answer.codings, limits: limits) }
         }
     }
 

@@ -6,8 +6,12 @@ import MartletWire
 ///
 /// A class, because everything that runs a call holds it, and its many fields would be copied each time.
 final class Call: Sendable {
-    /// What was asked for.
-    let request: HTTPRequest
+    /// The method.
+    let method: HTTPRequest.Method
+    /// The fields that were given.
+    let fields: HTTPFields
+    /// The request, where one was given whole.
+    let givenRequest: HTTPRequest?
     /// Where.
     let url: HTTPURL
     /// With what.
@@ -22,41 +26,59 @@ final class Call: Sendable {
     let settings: SessionSettings
 
     init(
+        _ method: HTTPRequest.Method, _ fields: HTTPFields, url: HTTPURL, body: HTTPBody,
+        options: RequestOptions, settings: SessionSettings, givenRequest: HTTPRequest? = nil
+    ) throws(HTTPError) {
+        start = MonotonicTime.now()
+        if let fault = Call.fault(method, url) { throw fault }
+        self.method = method
+        self.fields = fields
+        self.givenRequest = givenRequest
+        self.url = url
+        self.body = body
+        timeouts = options.timeouts ?? settings.configuration.timeouts
+        self.settings = settings
+        asksForCoding = Call.asksForCoding(fields, options, settings)
+        self.options = options
+    }
+
+    convenience init(
         request: HTTPRequest, url: HTTPURL, body: HTTPBody, options: RequestOptions,
         settings: SessionSettings
     ) throws(HTTPError) {
-        guard url.user == nil, url.password == nil else {
-            throw HTTPError(
+        try self.init(
+            request.method, request.headerFields, url: url, body: body, options: options, settings: settings,
+            givenRequest: request)
+    }
+
+    /// What forbids a call that could be composed.
+    private static func fault(_ method: HTTPRequest.Method, _ url: HTTPURL) -> HTTPError? {
+        if url.userInfo != nil {
+            return HTTPError(
                 .invalidURL, phase: .preparing,
                 message: "user names and passwords in URLs are not sent; set an Authorization field instead",
                 origin: url.origin.description)
         }
-        guard request.method != .connect else {
-            throw HTTPError(
+        if method == .connect {
+            return HTTPError(
                 .invalidRequest, phase: .preparing,
                 message: "CONNECT opens tunnels through proxies and is not a request",
                 origin: url.origin.description)
         }
-        self.request = request
-        self.url = url
-        self.body = body
-        self.options = options
-        timeouts = options.timeouts ?? settings.configuration.timeouts
-        self.settings = settings
-        asksForCoding = Call.asksForCoding(request, options, settings)
-        start = MonotonicTime.now()
+        return nil
     }
 
     /// Whether gzip and deflate are asked for.
     let asksForCoding: Bool
 
     private static func asksForCoding(
-        _ request: HTTPRequest, _ options: RequestOptions, _ settings: SessionSettings
+        _ fields: HTTPFields, _ options: RequestOptions, _ settings: SessionSettings
     ) -> Bool {
-        (options.decompresses ?? settings.configuration.decompressesResponses) && !options.isRaw
-            && request.headerFields[.acceptEncoding] == nil && request.headerFields[.range] == nil
-            && settings.configuration.headers[.acceptEncoding] == nil
-            && !options.omittedFields.contains(.acceptEncoding)
+        guard !options.isRaw, options.decompresses ?? settings.configuration.decompressesResponses,
+            !settings.defaultsNameAcceptEncoding
+        else { return false }
+        return (fields.isEmpty || fields[.acceptEncoding] == nil && fields[.range] == nil)
+            && (options.hasUsualFields || !options.omittedFields.contains(.acceptEncoding))
     }
 
     /// When it must be over.
@@ -70,9 +92,9 @@ final class Call: Sendable {
 
     var rule: IdleRaceRule {
         IdleRaceRule(
-            method: request.method,
+            method: method,
             isDeclaredSafe: options.allowsResendingUnsafeMethods
-                || request.headerFields.contains(HTTPField.Name.idempotencyKey),
+                || fields.contains(HTTPField.Name.idempotencyKey),
             isReplayable: body.replay != .once)
     }
 }

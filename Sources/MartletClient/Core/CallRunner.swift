@@ -11,16 +11,6 @@ struct CallRunner: Sendable {
     let call: Call
     let control: TransferControl
 
-    /// A response whose body has not been read.
-    struct Answer: Sendable {
-        var exchange: Exchange
-        var head: ResponseHead
-        var codings: [ContentCoding]
-        var announcedByteCount: UInt64?
-        var metrics: HTTPMetrics
-        var interim: [ResponseHead]
-    }
-
     /// Sends the request and waits for the final head.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func run() async throws -> Answer {
@@ -31,9 +21,15 @@ struct CallRunner: Sendable {
         var unused: RequestComposer.PreparedBody?
         while true {
             attempts += 1
-            if control.isCancelled { throw CancellationError() }
+            if attempts > 1, control.isCancelled { throw CancellationError() }
             let prepared: RequestComposer.PreparedBody
-            if let kept = unused { prepared = kept } else { prepared = try await composer.prepareBody() }
+            if let kept = unused {
+                prepared = kept
+            } else if let present = try composer.prepareBodyAtOnce() {
+                prepared = present
+            } else {
+                prepared = try await composer.prepareBody()
+            }
             // Nothing is read from the body before the first write, so that one which can be read only once outlives a
             // connection that does not take a byte.
             unused = prepared
@@ -42,15 +38,33 @@ struct CallRunner: Sendable {
                 progress.completedByteCount = 0
                 progress.totalByteCount = request.bodyLength
             }
-            let lease = try await connect(attempts)
-            let waited = MonotonicTime.now()
+            let lease: Lease
+            let waited: MonotonicTime
+            switch try acquire(attempts) {
+            case .lease(let idle):
+                lease = idle
+                waited = call.start
+            case .ticket(let ticket):
+                control.begin(.waiting(ticket))
+                lease = try await connection(for: ticket, attempts)
+                waited = MonotonicTime.now()
+            }
             let exchange = makeExchange(lease)
             control.begin(.exchanging(exchange))
             do throws(ExchangeError) {
                 try exchange.send(request)
                 unused = nil
-                let (head, framing) = try await exchange.receiveHead()
-                interim += exchange.interimResponses
+                var received: (head: ResponseHead, framing: BodyFraming)?
+                while received == nil {
+                    switch try exchange.tryReceiveHead() {
+                    case .head(let head, let framing, let before):
+                        interim += before
+                        received = (head, framing)
+                    case .wouldBlock(let deadline, let clock):
+                        try await exchange.wait(until: deadline, clock)
+                    }
+                }
+                guard let (head, framing) = received else { continue }
                 if head.status == 417, request.expectsContinue, call.body.replay != .once {
                     // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
                     exchange.finish()
@@ -58,11 +72,10 @@ struct CallRunner: Sendable {
                     call.settings.configuration.logger.debug("417: sending once more without Expect")
                     continue
                 }
-                var answer = describe(
-                    exchange, head, framing, attempts: attempts, waited: waited, lease: lease)
-                answer.interim = interim
-                answer.codings = try codings(of: head, exchange, attempts)
-                return answer
+                let codings = try codings(of: head)
+                return answer(
+                    exchange, head, framing, codings, interim, attempts: attempts, waited: waited,
+                    connection: lease.connection)
             } catch {
                 try judge(error, exchange, attempts)
             }
@@ -86,10 +99,8 @@ struct CallRunner: Sendable {
     }
 
     /// The codings to undo.
-    private func codings(
-        of head: ResponseHead, _ exchange: Exchange, _ attempts: Int
-    ) throws(ExchangeError) -> [ContentCoding] {
-        guard call.asksForCoding else { return [] }
+    private func codings(of head: ResponseHead) throws(ExchangeError) -> [ContentCoding] {
+        guard call.asksForCoding, head.fields.contains("content-encoding") else { return [] }
         do throws(ContentDecodingError) {
             let values = head.fields.values(of: "content-encoding")
             return try ContentCodingPlan(
@@ -101,20 +112,23 @@ struct CallRunner: Sendable {
         }
     }
 
-    private func connect(_ attempts: Int) async throws -> Lease {
+    private func acquire(_ attempts: Int) throws -> ConnectionPool.Acquisition {
         do throws(ExchangeError) {
-            let acquisition = try core.pool.acquire(
+            return try core.pool.acquire(
                 ConnectionPool.Request(
                     destination: call.destination, dialer: dialer,
                     priority: call.options.priority ?? call.settings.configuration.priority,
                     poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
-                    totalDeadline: call.totalDeadline))
-            switch acquisition {
-            case .lease(let lease): return lease
-            case .ticket(let ticket):
-                control.begin(.waiting(ticket))
-                return try await ticket.lease()
-            }
+                    totalDeadline: call.totalDeadline,
+                    start: attempts == 1 ? call.start : MonotonicTime.now()))
+        } catch {
+            throw HTTPError(error, call: call, attempts: attempts)
+        }
+    }
+
+    private func connection(for ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease {
+        do throws(ExchangeError) {
+            return try await ticket.lease()
         } catch {
             if control.isCancelled { throw CancellationError() }
             if case .cancelled = error.cause { throw CancellationError() }
@@ -133,38 +147,25 @@ struct CallRunner: Sendable {
                 head: call.timeouts.head, idle: call.timeouts.idle, totalDeadline: call.totalDeadline),
             loop: core.loop,
             onUpload: onUpload,
-            gate: control)
+            gate: control.isExposed ? control : nil)
     }
 
-    private func describe(
-        _ exchange: Exchange, _ head: ResponseHead, _ framing: BodyFraming, attempts: Int,
-        waited: MonotonicTime,
-        lease: Lease
+    private func answer(
+        _ exchange: Exchange, _ head: ResponseHead, _ framing: BodyFraming, _ codings: [ContentCoding],
+        _ interim: [ResponseHead], attempts: Int, waited: MonotonicTime, connection: HTTP1Connection
     ) -> Answer {
-        var length: UInt64?
-        switch framing {
-        case .none: length = 0
-        case .length(let count): length = count
-        case .chunked, .untilClose: break
-        }
+        let length: UInt64? =
+            switch framing {
+            case .none: 0
+            case .length(let count): count
+            case .chunked, .untilClose: nil
+            }
         control.download?.update { $0.totalByteCount = length }
-        var metrics = HTTPMetrics()
-        metrics.attempts = attempts
-        metrics.isConnectionReused = lease.isReused
-        metrics.wait = waited.since(call.start)
-        metrics.connection = lease.connection.stream.information
-        if !lease.isReused {
-            let timings = lease.connection.timings
-            metrics.dns = timings.resolved.map { $0.since(timings.start) }
-            metrics.connect = timings.connected.map { $0.since(timings.resolved ?? timings.start) }
-            metrics.tls = timings.secured.map { $0.since(timings.connected ?? timings.start) }
-        }
-        let timeline = exchange.timeline
-        metrics.firstByte = timeline.headReceived.map { $0.since(call.start) }
-        metrics.sentByteCount = timeline.sentByteCount
         return Answer(
-            exchange: exchange, head: head, codings: [], announcedByteCount: length, metrics: metrics,
-            interim: [])
+            call: call, exchange: exchange, connection: connection, head: head, codings: codings,
+            announcedByteCount: length, hasTrailers: framing == .chunked, interim: interim,
+            attempts: attempts,
+            waited: waited)
     }
 }
 

@@ -34,16 +34,16 @@ struct RequestComposer {
     }
 
     private func encode(_ prepared: PreparedBody) throws(WireError) -> ExchangeRequest {
-        let fields = call.request.headerFields
+        let fields = call.fields
         let isChunked = prepared.isChunked
         let isHTTP10 = call.options.version == .http10
         var expects = false
         var keepsAlive = !isHTTP10
         var encoder = RequestEncoder()
         try encoder.begin(
-            method: call.request.method.rawValue, target: call.url.requestTarget,
+            method: call.method.rawValue, target: call.url.requestTarget,
             version: isHTTP10 ? .http10 : .http11)
-        if let host = fields[.hostField] {
+        if !fields.isEmpty, let host = fields[.hostField] {
             try encoder.hostField(host)
         } else if !isOmitted(.hostField) {
             try encoder.field(name: "Host", value: call.url.hostFieldValue)
@@ -56,8 +56,19 @@ struct RequestComposer {
             if field.name == .connection, RequestComposer.names("close", field.value) { keepsAlive = false }
             try encoder.field(name: field.name.rawName, value: field.value)
         }
-        try encodeCookies(fields, &encoder)
-        try encodeDefaults(fields, &encoder)
+        if let lines = call.settings.defaultLines,
+            call.options.hasUsualFields || call.options.omittedFields.isEmpty,
+            lines.suit(fields)
+        {
+            if !fields.isEmpty { try encodeCookies(fields, &encoder) }
+            encoder.lines(call.asksForCoding ? lines.asking : lines.plain)
+        } else {
+            try encodeCookies(fields, &encoder)
+            try encodeDefaults(fields, &encoder)
+        }
+        if let type = call.body.contentType, fields[.contentType] == nil, !isOmitted(.contentType) {
+            try encoder.field(name: "Content-Type", value: type)
+        }
         if prepared.length != nil || isChunked {
             let framing: BodyFraming = isChunked ? .chunked : .length(prepared.length ?? 0)
             try encoder.framing(framing)
@@ -67,14 +78,15 @@ struct RequestComposer {
             try encoder.field(name: "Trailer", value: names)
         }
         encoder.end()
-        let trailers = call.options.trailers.map { ($0.name.rawName, $0.value) }
-        if isChunked, !trailers.isEmpty {
+        var trailers: [(name: String, value: String)] = []
+        if isChunked, !call.options.trailers.isEmpty {
+            trailers = call.options.trailers.map { ($0.name.rawName, $0.value) }
             // Refused here and not behind the body, which is where they are written.
             var chunks = ChunkEncoder()
             _ = try chunks.lastChunk(trailers: trailers)
         }
         return ExchangeRequest(
-            head: encoder.bytes, method: call.request.method.rawValue, version: isHTTP10 ? .http10 : .http11,
+            head: encoder.bytes, method: call.method.rawValue, version: isHTTP10 ? .http10 : .http11,
             body: prepared.body, expectsContinue: expects,
             continueWait: call.settings.configuration.continueTimeout,
             wantsKeepAlive: keepsAlive, isRaw: call.options.isRaw,
@@ -93,6 +105,8 @@ struct RequestComposer {
     private func encodeDefaults(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
         for field in call.settings.configuration.headers
         where !RequestComposer.isSetHere(field.name) && fields[field.name] == nil && !isOmitted(field.name) {
+            // The body knows its type better than a default that was set for all.
+            if field.name == .contentType, call.body.contentType != nil { continue }
             try encoder.field(name: field.name.rawName, value: field.value)
         }
         let defaults = call.settings.configuration.headers
@@ -106,17 +120,14 @@ struct RequestComposer {
             try encoder.field(name: "Accept", value: "*/*")
         }
         if call.asksForCoding { try encoder.field(name: "Accept-Encoding", value: "gzip, deflate") }
-        if let type = call.body.contentType, fields[.contentType] == nil, !isOmitted(.contentType) {
-            try encoder.field(name: "Content-Type", value: type)
-        }
     }
 
     private func isOmitted(_ name: HTTPField.Name) -> Bool {
-        call.options.omittedFields.contains(name)
+        !call.options.hasUsualFields && call.options.omittedFields.contains(name)
     }
 
     /// Fields that depend on the URL and the body, and so are not taken over from the caller as they stand.
-    private static func isSetHere(_ name: HTTPField.Name) -> Bool {
+    static func isSetHere(_ name: HTTPField.Name) -> Bool {
         name == .hostField || name == .contentLength || name == .transferEncoding || name == .cookie
     }
 
@@ -130,9 +141,26 @@ struct RequestComposer {
 
     /// Opens the body: finds its length, and checks what the caller said about it.
     func prepareBody() async throws(HTTPError) -> PreparedBody {
-        var prepared = try await open()
-        let fields = call.request.headerFields
-        if let coding = fields[.transferEncoding] {
+        try framed(try await open())
+    }
+
+    /// The body, where nothing has to be waited for to open it, as for most; `nil` where something has.
+    func prepareBodyAtOnce() throws(HTTPError) -> PreparedBody? {
+        switch call.body.storage {
+        case .none: try framed(PreparedBody(body: .none, length: nil))
+        case .bytes(let bytes):
+            try framed(PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count)))
+        default: nil
+        }
+    }
+
+    /// What the caller's fields say about the body, and whether they may.
+    private func framed(_ opened: PreparedBody) throws(HTTPError) -> PreparedBody {
+        var prepared = opened
+        let fields = call.fields
+        if fields.isEmpty {
+            // Most requests.
+        } else if let coding = fields[.transferEncoding] {
             guard coding.lowercased() == "chunked", fields[.contentLength] == nil else {
                 throw refusal(
                     "Transfer-Encoding may be “chunked” alone, and not beside Content-Length; it was “\(coding)”"
@@ -158,7 +186,7 @@ struct RequestComposer {
         if prepared.isChunked, call.options.version == .http10 {
             throw refusal("HTTP/1.0 has no chunks: the body needs a length")
         }
-        if prepared.length == nil, !prepared.isChunked, RequestComposer.impliesBody(call.request.method) {
+        if prepared.length == nil, !prepared.isChunked, RequestComposer.impliesBody(call.method) {
             // RFC 9110 §8.6: a method that gives a body a meaning says that there is none.
             prepared.length = 0
         }

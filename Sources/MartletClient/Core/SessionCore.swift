@@ -7,9 +7,12 @@ import Synchronization
 package final class SessionCore: Sendable {
     private struct Registry {
         var isInvalidated = false
-        var running: [UInt64: TransferControl] = [:]
-        var lastNumber: UInt64 = 0
+        /// By the number of their calls; vacant places are used again.
+        var running: [TransferControl?] = []
+        var vacant: [Int] = []
         var waiters: [Waiter<Void>] = []
+
+        var runningCount: Int { running.count - vacant.count }
     }
 
     /// The connections.
@@ -30,42 +33,46 @@ package final class SessionCore: Sendable {
     // MARK: Who runs
 
     /// Notes a call, unless the session was invalidated.
-    func enter(_ control: TransferControl) -> UInt64? {
+    func enter(_ control: TransferControl) -> Int? {
         registry.withLock { registry in
             guard !registry.isInvalidated else { return nil }
-            registry.lastNumber += 1
-            registry.running[registry.lastNumber] = control
-            return registry.lastNumber
+            if let number = registry.vacant.popLast() {
+                registry.running[number] = control
+                return number
+            }
+            registry.running.append(control)
+            return registry.running.count - 1
         }
     }
 
     /// Notes the end of a call.
-    func leave(_ number: UInt64) {
-        let waiters = registry.withLock { registry -> [Waiter<Void>] in
+    func leave(_ number: Int) {
+        let waiters = registry.withLock { registry -> [Waiter<Void>]? in
             registry.running[number] = nil
-            guard registry.isInvalidated, registry.running.isEmpty else { return [] }
-            let waiters = registry.waiters
-            registry.waiters = []
-            return waiters
+            registry.vacant.append(number)
+            guard registry.isInvalidated, registry.runningCount == 0 else { return nil }
+            defer { registry.waiters = [] }
+            return registry.waiters
         }
+        guard let waiters else { return }
         for waiter in waiters { waiter.resume(returning: ()) }
     }
 
     /// How many calls run.
     var runningCount: Int {
-        registry.withLock { $0.running.count }
+        registry.withLock { $0.runningCount }
     }
 
     /// Refuses further calls; cancels those that run, if asked to; returns when all have ended and nothing is open.
     func invalidate(cancelling: Bool) async {
         let running = registry.withLock { registry in
             registry.isInvalidated = true
-            return cancelling ? Array(registry.running.values) : []
+            return cancelling ? registry.running.compactMap(\.self) : []
         }
         for control in running { control.cancel() }
         await suspend { (waiter: Waiter<Void>) in
             let isOver = registry.withLock { registry in
-                if registry.running.isEmpty { return true }
+                if registry.runningCount == 0 { return true }
                 registry.waiters.append(waiter)
                 return false
             }

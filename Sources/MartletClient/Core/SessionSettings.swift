@@ -1,9 +1,60 @@
-/// A session's configuration, held once for all of its calls.
+import MartletWire
+
+/// A session's configuration, held once for all of its calls, and what follows from it for each of them.
 final class SessionSettings: Sendable {
     /// The configuration.
     let configuration: SessionConfiguration
+    /// Whether the default fields say which codings are taken, so that nothing is asked for besides.
+    let defaultsNameAcceptEncoding: Bool
+    /// The lines of the fields that every request has, encoded once.
+    let defaultLines: DefaultLines?
 
     init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
+        defaultsNameAcceptEncoding = configuration.headers[.acceptEncoding] != nil
+        defaultLines = DefaultLines(configuration)
+    }
+}
+
+/// The lines that requests have by their session's configuration: its own fields, `User-Agent`, `Accept` and
+/// `Accept-Encoding`.
+///
+/// They are the same for each request that names none of these fields itself.
+final class DefaultLines: Sendable {
+    private let names: Set<HTTPField.Name>
+    /// The lines with `Accept-Encoding`.
+    let asking: [UInt8]
+    /// The lines without it.
+    let plain: [UInt8]
+
+    /// `nil` where the fields have to be looked at for each request: they cannot be encoded, or depend on the request.
+    init?(_ configuration: SessionConfiguration) {
+        let defaults = configuration.headers
+        guard defaults[.cookie] == nil, defaults[.contentType] == nil,
+            !defaults.contains(where: { RequestComposer.isSetHere($0.name) })
+        else { return nil }
+        var names = Set(defaults.map(\.name))
+        var encoder = RequestEncoder()
+        do throws(WireError) {
+            encoder.beginLines()
+            for field in defaults { try encoder.field(name: field.name.rawName, value: field.value) }
+            if let agent = configuration.userAgent, !names.contains(.userAgent) {
+                try encoder.field(name: "User-Agent", value: agent)
+            }
+            if !names.contains(.accept) { try encoder.field(name: "Accept", value: "*/*") }
+            plain = encoder.bytes
+            try encoder.field(name: "Accept-Encoding", value: "gzip, deflate")
+            asking = encoder.bytes
+        } catch {
+            return nil
+        }
+        names.insert(.userAgent)
+        names.insert(.accept)
+        self.names = names
+    }
+
+    /// Whether the lines are those of a request with these fields of its own.
+    func suit(_ fields: HTTPFields) -> Bool {
+        fields.isEmpty || !fields.contains { names.contains($0.name) }
     }
 }

@@ -33,6 +33,9 @@ package final class TransferControl: TransferGate {
         download = tellsProgress ? ProgressState() : nil
     }
 
+    /// Whether somebody outside of the call holds it, and so may pause the call.
+    var isExposed: Bool { upload != nil }
+
     /// Whether the call was cancelled.
     package var isCancelled: Bool {
         state.withLock { $0.isCancelled }

@@ -61,9 +61,9 @@ package final class Exchange: Sendable {
         connection.begin(request)
         var bytes = request.head
         if case .bytes(let body) = request.body, !request.expectsContinue {
-            bytes.append(contentsOf: body)
+            bytes += body
         }
-        state.withLock { $0.timeline.sendingBegan = MonotonicTime.now() }
+        let began = MonotonicTime.now()
         var count = 0
         do throws(TransportError) {
             count = try connection.stream.write(bytes, from: 0)
@@ -75,14 +75,15 @@ package final class Exchange: Sendable {
         case .source: isComplete = false
         case .none, .bytes: isComplete = count == bytes.count && !request.expectsContinue
         }
-        let now = MonotonicTime.now()
         state.withLock { state in
             state.wasSent = count > 0
+            state.timeline.sendingBegan = began
             state.timeline.sentByteCount = UInt64(count)
             state.phase = .awaitingHead
-            if isComplete { state.timeline.requestSent = now }
+            // One call, which does not wait: its beginning is its end.
+            if isComplete { state.timeline.requestSent = began }
         }
-        let sentBody = max(0, count - request.head.count)
+        let sentBody = count - request.head.count
         if sentBody > 0 { onUpload?(sentBody) }
         if isComplete {
             connection.requestFinished()
@@ -100,13 +101,20 @@ package final class Exchange: Sendable {
 
     // MARK: The head
 
-    /// Waits for the final head.
-    package func receiveHead() async throws(ExchangeError) -> (head: ResponseHead, framing: BodyFraming) {
+    /// What one attempt to receive the head gave.
+    package enum HeadAttempt: Sendable {
+        /// The final head, and the interim ones that came before it (RFC 9110 §15.2).
+        case head(ResponseHead, BodyFraming, interim: [ResponseHead])
+        /// Nothing yet: await ``wait(until:_:)`` with these and try again.
+        case wouldBlock(until: MonotonicTime, ExchangeError.Clock)
+    }
+
+    /// Tries to receive the final head, without waiting.
+    package func tryReceiveHead() throws(ExchangeError) -> HeadAttempt {
         while true {
             switch connection.stepHead() {
             case .head(let head, let framing):
-                headReceived(head)
-                return (head, framing)
+                return .head(head, framing, interim: headReceived(head))
             case .informational(let head):
                 let writer = state.withLock { state in
                     state.interim.append(head)
@@ -116,25 +124,37 @@ package final class Exchange: Sendable {
             case .failure(let cause):
                 throw blame(cause)
             case .wait:
-                try await waitForHead()
+                let (deadline, clock) = try headDeadline()
+                return .wouldBlock(until: deadline, clock)
             }
         }
     }
 
-    private func headReceived(_ head: ResponseHead) {
-        let now = MonotonicTime.now()
-        let writer = state.withLock { state in
-            state.phase = .receivingBody
-            state.timeline.headReceived = now
-            return state.writer
+    /// Waits for the final head.
+    package func receiveHead() async throws(ExchangeError) -> (head: ResponseHead, framing: BodyFraming) {
+        while true {
+            switch try tryReceiveHead() {
+            case .head(let head, let framing, interim: _): return (head, framing)
+            case .wouldBlock(let deadline, let clock): try await wait(until: deadline, clock)
+            }
         }
-        guard let writer, writer.outcome == nil else { return }
-        // An answer before the request is out. A refusal makes the rest pointless; a success may be reading it still,
-        // and then writing goes on until the answer is complete (RFC 9112 §9.5).
-        if head.status >= 300 || writer.refuseBody() { writer.stop() }
     }
 
-    private func waitForHead() async throws(ExchangeError) {
+    private func headReceived(_ head: ResponseHead) -> [ResponseHead] {
+        let now = MonotonicTime.now()
+        let (writer, interim) = state.withLock { state in
+            state.phase = .receivingBody
+            state.timeline.headReceived = now
+            return (state.writer, state.interim)
+        }
+        // An answer before the request is out. A refusal makes the rest pointless; a success may be reading it still,
+        // and then writing goes on until the answer is complete (RFC 9112 §9.5).
+        if let writer, writer.outcome == nil, head.status >= 300 || writer.refuseBody() { writer.stop() }
+        return interim
+    }
+
+    /// Until when the head may take, and by which clock.
+    private func headDeadline() throws(ExchangeError) -> (MonotonicTime, ExchangeError.Clock) {
         let (writer, wasSent) = state.withLock { ($0.writer, $0.timeline.requestSent) }
         var sent = wasSent
         if let writer {
@@ -148,13 +168,11 @@ package final class Exchange: Sendable {
             case nil: break
             }
         }
-        var deadline = clocks.totalDeadline
-        var clock = ExchangeError.Clock.total
         if let sent, let head = clocks.head {
             let limit = sent.advanced(by: head)
-            if limit < deadline { (deadline, clock) = (limit, .head) }
+            if limit < clocks.totalDeadline { return (limit, .head) }
         }
-        try await wait(until: deadline, clock)
+        return (clocks.totalDeadline, .total)
     }
 
     private func noteSent() -> MonotonicTime {
@@ -214,6 +232,25 @@ package final class Exchange: Sendable {
         }
     }
 
+    /// Reads what is there of a short body, without waiting, into an array of its size.
+    ///
+    /// Where that is the whole, the exchange is over; else the rest is read by ``tryReadBody(into:)``.
+    package func readBodyAtOnce(upTo length: Int) throws(ExchangeError) -> [UInt8] {
+        var outcome = Result<BodyAttempt, ExchangeError>.success(.end)
+        // Room for one byte where none is expected: the end has to be asked for as well.
+        let body = unsafe [UInt8](unsafeUninitializedCapacity: max(1, length)) { buffer, count in
+            do throws(ExchangeError) {
+                let attempt = unsafe try tryReadBody(into: UnsafeMutableRawBufferPointer(buffer))
+                if case .bytes(let received) = attempt { count = received }
+                outcome = .success(attempt)
+            } catch {
+                outcome = .failure(error)
+            }
+        }
+        _ = try outcome.get()
+        return body
+    }
+
     /// How many bytes the body can have left at most: the rest of a length, else as many as can be told.
     package var payloadByteCountBound: Int {
         connection.payloadByteCountBound
@@ -263,12 +300,23 @@ package final class Exchange: Sendable {
             state.isResponseComplete = true
             state.timeline.bodyReceived = now
         }
-        finish()
+        finish(at: now)
     }
 
-    private func wait(until deadline: MonotonicTime, _ clock: ExchangeError.Clock) async throws(ExchangeError)
-    {
+    /// Waits until something has come, or the deadline of that clock has passed.
+    package func wait(
+        until deadline: MonotonicTime, _ clock: ExchangeError.Clock
+    ) async throws(ExchangeError) {
         do throws(TransportError) {
+            if let latch = connection.stream.readLatch {
+                // The same wait with fewer calls between it and its task, each of which it has to come back through.
+                switch await latch.wait(for: .read, until: deadline) {
+                case .ready: return
+                case .timedOut: throw .timedOut
+                case .interrupted: throw .interrupted
+                case .closed: throw .closed
+                }
+            }
             try await connection.stream.waitUntilReadable(until: deadline)
         } catch {
             switch error {
@@ -289,22 +337,27 @@ package final class Exchange: Sendable {
     /// What is left of a body is taken up if it is small, by a task that nobody waits for; else the connection is
     /// closed.
     package func finish() {
+        finish(at: nil)
+    }
+
+    /// - Parameter completion: When the response was complete, where it is.
+    private func finish(at completion: MonotonicTime?) {
         let (isFirst, isCancelled, writer) = state.withLock { state -> (Bool, Bool, UploadWriter?) in
             let isFirst = !state.isReleased
             state.isReleased = true
             return (isFirst, state.isCancelled, state.writer)
         }
         guard isFirst else { return }
-        // Whoever still waits to read looks again, and finds that it is over.
-        connection.stream.wakeReader()
-        if let writer, writer.outcome == nil {
+        // Whoever still waits to read looks again, and finds that it is over. Where it is complete, its reader knows.
+        if completion == nil { connection.stream.wakeReader() }
+        if let writer, writer.outcome == nil, !writer.hasWrittenAll {
             writer.stop()
             connection.requestAborted()
         }
         if isCancelled {
             lease.release(isReusable: false)
-        } else if connection.isResponseFinished {
-            lease.release(isReusable: true)
+        } else if completion != nil || connection.isResponseFinished {
+            lease.release(isReusable: true, at: completion)
         } else {
             abandon()
         }
@@ -374,6 +427,11 @@ package final class Exchange: Sendable {
     }
 
     // MARK: What is known
+
+    /// Whether the exchange is over: it was finished, or its response is complete.
+    package var isFinished: Bool {
+        state.withLock { $0.isReleased }
+    }
 
     /// When the parts of the exchange happened, and how many bytes moved.
     package var timeline: ExchangeTimeline {

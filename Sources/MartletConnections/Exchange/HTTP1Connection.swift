@@ -13,7 +13,6 @@ package final class HTTP1Connection: Sendable {
         var pending = Pending()
         var trailers: FieldBlock?
         var isRaw = false
-        var concluded = MonotonicTime(nanoseconds: 0)
     }
 
     /// What the machine has told of and the consumer has not had room for.
@@ -31,6 +30,8 @@ package final class HTTP1Connection: Sendable {
     /// Guards the machine and the buffer: the exchange's reader, its writer (when the request is out), and the pool
     /// between exchanges.
     private let state: Mutex<State>
+    /// When the last exchange ended, in nanoseconds of the monotonic clock.
+    private let concluded = Atomic<UInt64>(0)
 
     /// A connection on an open stream.
     package init(stream: any ByteStream, timings: DialTimings, limits: WireLimits) {
@@ -102,6 +103,8 @@ package final class HTTP1Connection: Sendable {
                 case .body, .end: return .failure(.wire(WireError(.illegalEvent, at: 0)))
                 case .needMoreBytes: break
                 }
+                // No memory for a look that is known to find nothing.
+                if buffer.isEmpty, !stream.mayHaveBytes { return .wait }
                 switch fill(&buffer, atLeast: 4096, stream) {
                 case .success(.bytes): continue
                 case .success(.wouldBlock):
@@ -257,12 +260,12 @@ package final class HTTP1Connection: Sendable {
     }
 
     /// Ends the exchange and gives the buffer's memory back.
-    func conclude() -> Verdict {
-        state.withLock { state in
+    func conclude(at now: MonotonicTime) -> Verdict {
+        concluded.store(now.nanoseconds, ordering: .relaxed)
+        return state.withLock { state in
             let isReusable = state.machine.isReusable && state.buffer.isEmpty
             state.buffer.release()
             state.pending = Pending()
-            state.concluded = MonotonicTime.now()
             let seconds = state.machine.keepAliveTimeout.map { UInt64(clamping: $0) }
             return Verdict(
                 isReusable: isReusable,
@@ -271,16 +274,19 @@ package final class HTTP1Connection: Sendable {
         }
     }
 
-    /// How long after an exchange the next one may follow without a look at the socket.
-    private static let followUp = Duration.microseconds(50)
+    /// How long after an exchange the next one may follow without a look at the socket, in nanoseconds.
+    private static let followUp: UInt64 = 50_000
 
     /// Whether it is fit for another exchange: open, and nothing has come that nobody asked for (RFC 9112 §9.3).
     ///
     /// A look at the socket is a system call. It is left out where the last exchange has ended just now and no edge has
     /// come since: whatever is sent in those microseconds could as well come right after the look.
+    ///
+    /// It is not watched any more from now on.
     func isQuiet(at now: MonotonicTime) -> Bool {
-        let concluded = state.withLock { $0.concluded }
-        if now.since(concluded) < HTTP1Connection.followUp, !stream.hasReadEdge { return true }
+        let hasReadEdge = stream.endIdleWatch()
+        let concluded = concluded.load(ordering: .relaxed)
+        if !hasReadEdge, now.nanoseconds < concluded &+ HTTP1Connection.followUp { return true }
         return stream.probe() == .quiet
     }
 

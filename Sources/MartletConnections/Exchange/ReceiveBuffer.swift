@@ -10,7 +10,7 @@
     init() {}
 
     deinit {
-        unsafe storage?.deallocate()
+        if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) }
     }
 
     /// How many bytes are not yet used.
@@ -71,11 +71,11 @@
                 return
             }
         }
-        let capacity = max(4 * 1024, minimum + unread, (unsafe storage?.count ?? 0) * 2)
-        let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
+        let capacity = max(ReceiveMemory.blockSize, minimum + unread, (unsafe storage?.count ?? 0) * 2)
+        let larger = unsafe ReceiveMemory.take(capacity)
         if let storage = unsafe storage {
             unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[start..<end]))
-            unsafe storage.deallocate()
+            unsafe ReceiveMemory.give(storage)
         }
         unsafe storage = larger
         (start, end) = (0, unread)
@@ -83,7 +83,7 @@
 
     /// Gives the memory back; the bytes that were left are lost.
     mutating func release() {
-        unsafe storage?.deallocate()
+        if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) }
         unsafe storage = nil
         (start, end) = (0, 0)
     }

@@ -22,6 +22,8 @@ final class UploadWriter: Sendable {
         var isStopped = false
         var outcome: Outcome?
         var byteCount: UInt64 = 0
+        /// The last byte of the request is out.
+        var isWritten = false
         var task: Task<Void, Never>?
     }
 
@@ -37,6 +39,8 @@ final class UploadWriter: Sendable {
     private let gate = OneShot<Bool>()
     /// Guards the outcome and the count: the writing task, the exchange, and whoever cancels.
     private let state = Mutex(State())
+    /// Held while bytes are given to the socket and counted: so that whoever ends the exchange knows of all that are out.
+    private let sending = Mutex(())
 
     /// A writer that has not started.
     /// - Parameters:
@@ -113,14 +117,21 @@ final class UploadWriter: Sendable {
 
     private func run() async {
         let outcome = await write()
-        if case .finished = outcome { connection.requestFinished() } else { connection.requestAborted() }
+        // A request that is out has been noted as such with its last byte: by now the connection may be another's.
+        if case .finished = outcome {} else { connection.requestAborted() }
         state.withLock { $0.outcome = outcome }
         // The reader's deadline depends on whether the request is out.
         connection.stream.wakeReader()
     }
 
     private func write() async -> Outcome {
-        if let outcome = await write(rest, payload: restPayload) { return outcome }
+        let isWhole: Bool
+        switch request.body {
+        case .none: isWhole = true
+        case .bytes: isWhole = !request.expectsContinue
+        case .source: isWhole = false
+        }
+        if let outcome = await write(rest, payload: restPayload, isLast: isWhole) { return outcome }
         if request.expectsContinue {
             let deadline = min(MonotonicTime.now().advanced(by: request.continueWait), clocks.totalDeadline)
             switch await gate.wait(until: deadline, on: loop) {
@@ -133,7 +144,7 @@ final class UploadWriter: Sendable {
         case .bytes(let bytes):
             // Without the wait for a 100 these bytes were part of the first write.
             guard request.expectsContinue else { return .finished }
-            return await write(bytes, payload: 0..<bytes.count) ?? .finished
+            return await write(bytes, payload: 0..<bytes.count, isLast: true) ?? .finished
         case .source(let source, let length):
             return await write(from: source, length: length)
         }
@@ -155,7 +166,8 @@ final class UploadWriter: Sendable {
                     // The source's end is seen before its last bytes go out: one that has more than it said never
                     // becomes a request that looks whole, and with the last byte the request is out.
                     switch await piece(of: source) {
-                    case .success(nil): return await write(chunk, payload: 0..<chunk.count) ?? .finished
+                    case .success(nil):
+                        return await write(chunk, payload: 0..<chunk.count, isLast: true) ?? .finished
                     case .success(let excess?): total += UInt64(excess.count)
                     case .failure(let end): return end.outcome
                     }
@@ -169,10 +181,16 @@ final class UploadWriter: Sendable {
             }
         }
         if let length {
-            return total == length ? .finished : .failed(.lengthMismatch(announced: length, actual: total))
+            guard total == length else {
+                return .failed(.lengthMismatch(announced: length, actual: total))
+            }
+            // A body of no bytes: its head was the last to go.
+            noteWritten(0, 0..<0, isLast: true)
+            return .finished
         }
         do throws(WireError) {
-            return await write(try encoder.lastChunk(trailers: request.trailers), payload: 0..<0) ?? .finished
+            let end = try encoder.lastChunk(trailers: request.trailers)
+            return await write(end, payload: 0..<0, isLast: true) ?? .finished
         } catch {
             return .failed(.wire(error))
         }
@@ -197,9 +215,12 @@ final class UploadWriter: Sendable {
     }
 
     /// Writes bytes whole; `nil` when that went well.
-    /// - Parameter payload: Which of them are the body's own, of which progress is told.
-    private func write(_ bytes: [UInt8], payload: Range<Int>) async -> Outcome? {
+    /// - Parameters:
+    ///   - payload: Which of them are the body's own, of which progress is told.
+    ///   - isLast: Whether the request is out with them.
+    private func write(_ bytes: [UInt8], payload: Range<Int>, isLast: Bool = false) async -> Outcome? {
         var offset = 0
+        if bytes.isEmpty, isLast { noteWritten(0, 0..<0, isLast: true) }
         while offset < bytes.count {
             if let transferGate, transferGate.isPaused {
                 await transferGate.waitWhilePaused(until: clocks.totalDeadline, on: loop)
@@ -207,12 +228,15 @@ final class UploadWriter: Sendable {
             }
             if isStopped { return .stopped }
             do throws(TransportError) {
-                let count = try connection.stream.write(bytes, from: offset)
+                let count = try sending.withLock { _ throws(TransportError) in
+                    let count = try connection.stream.write(bytes, from: offset)
+                    let end = offset + count
+                    noteWritten(
+                        count, (offset..<end).clamped(to: payload), isLast: isLast && end == bytes.count)
+                    return count
+                }
                 if count > 0 {
-                    let written = (offset..<offset + count).clamped(to: payload)
                     offset += count
-                    state.withLock { $0.byteCount += UInt64(count) }
-                    if !written.isEmpty { onProgress?(written.count) }
                     continue
                 }
             } catch {
@@ -221,6 +245,22 @@ final class UploadWriter: Sendable {
             if let outcome = await waitUntilWritable() { return outcome }
         }
         return nil
+    }
+
+    private func noteWritten(_ count: Int, _ payload: Range<Int>, isLast: Bool) {
+        state.withLock { state in
+            state.byteCount += UInt64(count)
+            if isLast { state.isWritten = true }
+        }
+        if isLast { connection.requestFinished() }
+        if !payload.isEmpty { onProgress?(payload.count) }
+    }
+
+    /// Whether the last byte of the request is out, though the writer's task may not have come to its end.
+    ///
+    /// A server may answer before the call that gave it the last bytes has returned here; that call is waited for.
+    var hasWrittenAll: Bool {
+        sending.withLock { _ in state.withLock { $0.isWritten } }
     }
 
     private func waitUntilWritable() async -> Outcome? {

@@ -1,5 +1,22 @@
 /// Connections as they go to requests and lie idle between them.
 extension PoolMachine {
+    /// The idle connection that a request for `key` would get, if there is one that is good; it holds it from now on.
+    ///
+    /// The short form of ``request(_:priority:now:)`` where nothing but the lease changes: `nil` means that that one has
+    /// to be asked.
+    package mutating func takeIdle(
+        _ key: Key, priority: RequestPriority = .normal, now: Instant
+    ) -> PoolConnectionID? {
+        guard !isShutDown, let host = hostPlaces[key] else { return nil }
+        let index = hosts.records[host].newestIdle
+        guard index != PoolIndex.none, connections.records[index].deadline > now else { return nil }
+        let place = PoolPlace(arrival: now, sequence: nextSequence, priority: priority)
+        nextSequence &+= 1
+        endIdle(index)
+        lease(index, place)
+        return name(index)
+    }
+
     /// Gives a request of `host` an idle connection, or a place in the line.
     mutating func admit(
         _ place: PoolPlace, to host: Int, now: Instant, effects: consuming Effects = Effects()

@@ -138,7 +138,7 @@ final class OriginChannel: Sendable {
     /// Calls a closure once when the client ends or resets the connection, until ``endWatch()``.
     func watchForDeparture(_ departure: @escaping @Sendable () -> Void) {
         receiving.withLock { $0.departure = departure }
-        stream.watchWhileIdle { [weak self] in self?.readAhead() }
+        stream.watchWhileIdle(calling: { [weak self] in self?.readAhead() })
     }
 
     /// Ends the watch; the closure is not called any more.
@@ -147,7 +147,7 @@ final class OriginChannel: Sendable {
             defer { state.departure = nil }
             return state.departure != nil
         }
-        if wasWatching { stream.watchWhileIdle(nil) }
+        if wasWatching { stream.endIdleWatch() }
     }
 
     private func readAhead() {

@@ -43,7 +43,7 @@ package final class Readiness: TimerTarget {
         var isInterrupted = false
         var isClosed = false
         /// Called on the loop's thread for any read edge while the connection idles in the pool.
-        var idleWatcher: (@Sendable () -> Void)?
+        var idleWatcher: (any IdleWatcher)?
     }
 
     /// Guards all of the above; held for a few loads and stores, never while a continuation is resumed.
@@ -82,6 +82,14 @@ package final class Readiness: TimerTarget {
         }
     }
 
+    /// Whether a read is worth trying: what ``beginRead()`` would say.
+    package var isWorthReading: Bool {
+        state.withLock { state in
+            state.read.isSignalled || !state.read.isDrained || state.isHangup || state.isClosed
+                || state.isInterrupted
+        }
+    }
+
     /// Notes that a read took all there was.
     package func readDrained() {
         state.withLock { $0.read.isDrained = true }
@@ -97,10 +105,12 @@ package final class Readiness: TimerTarget {
         state.withLock { $0.write.isSignalled = false }
     }
 
-    /// Waits until a direction is signalled, or the deadline passes.
+    /// Waits until a direction is signalled, or the deadline passes. The instant zero stands for no waiting.
     package func wait(for direction: Direction, until deadline: MonotonicTime) async -> Outcome {
-        if let outcome = state.withLock({ poll(&$0, direction) }) { return outcome }
-        if deadline != .distantFuture, MonotonicTime.now() >= deadline { return .timedOut }
+        if deadline.nanoseconds == 0 {
+            // No waiting at all: what has come counts, and nothing else.
+            return state.withLock { poll(&$0, direction) } ?? .timedOut
+        }
         return await suspend { (waiter: Waiter<Outcome>) in
             var arm: MonotonicTime?
             var displaced: Waiter<Outcome>?
@@ -189,19 +199,28 @@ package final class Readiness: TimerTarget {
         waiters.1?.resume(returning: .closed)
     }
 
-    /// Whether an edge has come that no read has answered.
-    package var hasReadEdge: Bool {
-        state.withLock { $0.read.isSignalled || $0.isHangup || $0.isClosed || $0.isInterrupted }
+    /// Ends the watch of ``watchWhileIdle(_:)``.
+    /// - Returns: Whether an edge has come that no read has answered.
+    package func endIdleWatch() -> Bool {
+        let (watcher, hasEdge) = state.withLock { state in
+            (
+                state.idleWatcher.take(),
+                state.read.isSignalled || state.isHangup || state.isClosed || state.isInterrupted
+            )
+        }
+        // Released outside of the lock: it may hold the last reference to much.
+        _ = watcher
+        return hasEdge
     }
 
-    /// Has a closure called, on the loop's thread, for every read edge from now on, and once right now if there has been
-    /// one since the last read; `nil` ends that.
-    package func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) {
+    /// Has a watcher told, on the loop's thread, of every read edge from now on, and once right now if there has been
+    /// one since the last read; it is retained until ``endIdleWatch()`` or ``close()``.
+    package func watchWhileIdle(_ watcher: any IdleWatcher) {
         let isSignalled = state.withLock { state in
             state.idleWatcher = watcher
             return state.isHangup || state.read.isSignalled
         }
-        if isSignalled { watcher?() }
+        if isSignalled { watcher.idleStreamStirred() }
     }
 
     // MARK: The loop's side
@@ -210,7 +229,7 @@ package final class Readiness: TimerTarget {
     func signal(_ event: Poller.Event) {
         var reader: Waiter<Outcome>?
         var writer: Waiter<Outcome>?
-        var watcher: (@Sendable () -> Void)?
+        var watcher: (any IdleWatcher)?
         state.withLock { state in
             if event.isHangup { state.isHangup = true }
             if event.isReadable {
@@ -225,7 +244,7 @@ package final class Readiness: TimerTarget {
         }
         reader?.resume(returning: .ready)
         writer?.resume(returning: .ready)
-        watcher?()
+        watcher?.idleStreamStirred()
     }
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {

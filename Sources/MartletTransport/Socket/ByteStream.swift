@@ -62,19 +62,36 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Looks whether an idle stream is fit for another request, without waiting and without taking bytes of a response.
     func probe() -> IdleState
 
-    /// Whether something has happened on the stream since it was last read; it may be stale, and may be late.
-    var hasReadEdge: Bool { get }
+    /// Whether a read may find something; `false` only where it is known that it would not.
+    var mayHaveBytes: Bool { get }
 
-    /// Has a closure called whenever something happens on the stream while nobody uses it; `nil` ends that.
-    func watchWhileIdle(_ watcher: (@Sendable () -> Void)?)
+    /// What ``waitUntilReadable(until:)`` waits for, where that is one socket's readiness and nothing else.
+    var readLatch: Readiness? { get }
+
+    /// Ends the watch of ``watchWhileIdle(_:)``.
+    /// - Returns: Whether something has happened on the stream since it was last read; it may be late, and where the
+    ///   stream cannot tell, it is `true`.
+    @discardableResult
+    func endIdleWatch() -> Bool
+
+    /// Has a watcher told whenever something happens on the stream while nobody uses it, until ``endIdleWatch()``.
+    func watchWhileIdle(_ watcher: any IdleWatcher)
 
     /// What is known of the connection.
     var information: ConnectionInformation { get }
 }
 
 extension ByteStream {
-    /// Streams that cannot tell say that something may have happened.
-    package var hasReadEdge: Bool { true }
+    /// Streams that cannot tell say that there may be something.
+    package var mayHaveBytes: Bool { true }
+
+    /// Streams that are more than a socket do their own waiting.
+    package var readLatch: Readiness? { nil }
+
+    /// Has a closure called; else as ``watchWhileIdle(_:)``.
+    package func watchWhileIdle(calling closure: @escaping @Sendable () -> Void) {
+        watchWhileIdle(IdleClosure(closure))
+    }
 
     /// Tries to write an array from an offset on.
     /// - Returns: How many bytes were taken; 0 when it would block.

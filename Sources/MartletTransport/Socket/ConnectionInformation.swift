@@ -1,19 +1,51 @@
 /// What is known of a connection once it stands.
 public struct ConnectionInformation: Hashable, Sendable {
+    /// One object, made when the connection stands: every exchange on it tells of it.
+    private final class Storage: Sendable {
+        let remoteAddress: String
+        let localAddress: String
+        let tls: TLSInformation?
+
+        init(remoteAddress: String, localAddress: String, tls: TLSInformation?) {
+            self.remoteAddress = remoteAddress
+            self.localAddress = localAddress
+            self.tls = tls
+        }
+    }
+
+    private let storage: Storage
+
     /// The peer's address, such as `127.0.0.1:443`.
-    public var remoteAddress: String
+    public var remoteAddress: String { storage.remoteAddress }
 
     /// This side's address.
-    public var localAddress: String
+    public var localAddress: String { storage.localAddress }
 
     /// What TLS agreed on; `nil` on a plain connection.
-    public var tls: TLSInformation?
+    public var tls: TLSInformation? { storage.tls }
 
     /// A description of a connection.
     public init(remoteAddress: String, localAddress: String, tls: TLSInformation? = nil) {
-        self.remoteAddress = remoteAddress
-        self.localAddress = localAddress
-        self.tls = tls
+        storage = Storage(remoteAddress: remoteAddress, localAddress: localAddress, tls: tls)
+    }
+
+    /// The same connection once TLS stands on it.
+    func secured(_ tls: TLSInformation?) -> ConnectionInformation {
+        ConnectionInformation(remoteAddress: remoteAddress, localAddress: localAddress, tls: tls)
+    }
+
+    /// Whether they tell the same.
+    public static func == (left: ConnectionInformation, right: ConnectionInformation) -> Bool {
+        left.storage === right.storage
+            || left.remoteAddress == right.remoteAddress && left.localAddress == right.localAddress
+                && left.tls == right.tls
+    }
+
+    /// Feeds what it tells.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(remoteAddress)
+        hasher.combine(localAddress)
+        hasher.combine(tls)
     }
 }
 

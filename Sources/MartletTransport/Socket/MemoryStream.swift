@@ -163,7 +163,11 @@ package final class MemoryStream: ByteStream {
         }
     }
 
-    package func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) {
+    package func watchWhileIdle(_ watcher: any IdleWatcher) {
         readiness.watchWhileIdle(watcher)
+    }
+
+    package func endIdleWatch() -> Bool {
+        readiness.endIdleWatch()
     }
 }

@@ -53,15 +53,23 @@ package final class PlainStream: ByteStream {
         socket.shutdownWriting()
     }
 
-    package var hasReadEdge: Bool {
-        socket.readiness.hasReadEdge
+    package var mayHaveBytes: Bool {
+        socket.readiness.isWorthReading
+    }
+
+    package var readLatch: Readiness? {
+        socket.readiness
+    }
+
+    package func endIdleWatch() -> Bool {
+        socket.readiness.endIdleWatch()
     }
 
     package func probe() -> IdleState {
         socket.peek()
     }
 
-    package func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) {
+    package func watchWhileIdle(_ watcher: any IdleWatcher) {
         socket.readiness.watchWhileIdle(watcher)
     }
 }

@@ -99,8 +99,10 @@ package final class Socket: Sendable {
     }
 
     /// Tries to send; 0 when it would block.
+    ///
+    /// An edge that came before is left in its latch: it costs a needless try where the socket is full, once, and spares a
+    /// lock everywhere else.
     package func send(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
-        readiness.beginWrite()
         let result = withDescriptor { descriptor in
             Socket.retrying {
                 unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))

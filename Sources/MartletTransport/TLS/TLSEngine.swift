@@ -126,7 +126,7 @@ import COpenSSL
             }
             guard case .moved = outcome else { return total > 0 ? .moved(total) : outcome }
             total += count
-        } while total < buffer.count && hasMore
+        } while total < buffer.count && hasPendingBytes
         return .moved(total)
     }
 
@@ -169,7 +169,7 @@ import COpenSSL
     /// Looks for bytes of the application without taking them; what belongs to TLS itself, such as tickets,
     /// is handled.
     func peek() throws(TransportError) -> Outcome {
-        if !hasMore, channel.socket.peek() == .quiet { return .paused(.wantsRead) }
+        if !hasPendingBytes, channel.socket.peek() == .quiet { return .paused(.wantsRead) }
         channel.asksKernel = true
         defer { channel.asksKernel = false }
         var byte: UInt8 = 0
@@ -196,7 +196,7 @@ import COpenSSL
     }
 
     /// Whether decrypted bytes are waiting inside OpenSSL, or a record to be decrypted.
-    private var hasMore: Bool {
+    var hasPendingBytes: Bool {
         unsafe SSL_has_pending(ssl) == 1
     }
 

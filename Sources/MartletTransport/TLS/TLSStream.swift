@@ -102,7 +102,7 @@ package final class TLSStream: ByteStream {
                 try await socket.wait(for: pause == .wantsRead ? .read : .write, until: deadline)
             }
             try withEngine { engine, state throws(TransportError) in
-                state.information.tls = engine.information
+                state.information = state.information.secured(engine.information)
                 state.requestedServerName = engine.requestedServerName
             }
         } catch {
@@ -222,8 +222,24 @@ package final class TLSStream: ByteStream {
         socket.readiness.interrupt()
     }
 
-    package func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) {
+    package func watchWhileIdle(_ watcher: any IdleWatcher) {
         socket.readiness.watchWhileIdle(watcher)
+    }
+
+    package func endIdleWatch() -> Bool {
+        // What OpenSSL holds already makes no edge.
+        let holdsBytes = state.withLock { $0.engine?.hasPendingBytes ?? true }
+        return socket.readiness.endIdleWatch() || holdsBytes
+    }
+
+    package var readLatch: Readiness? {
+        state.withLock { $0.holdsBytes || $0.readWantsWrite || $0.owesCloseNotify } ? nil : socket.readiness
+    }
+
+    package var mayHaveBytes: Bool {
+        // The same condition as that of the wait: else one would go on at once and the other find nothing.
+        state.withLock { $0.holdsBytes || $0.readWantsWrite || $0.engine == nil }
+            || socket.readiness.isWorthReading
     }
 
     /// Tickets and key updates that came meanwhile are taken in and are no reason to give the stream up.

@@ -1,3 +1,23 @@
+/// What kind of answer a method has, as far as its framing goes (RFC 9112 §6.3).
+package enum ResponseKind: Sendable {
+    /// A head and a body.
+    case ordinary
+    /// To HEAD: a head alone, whatever its fields say.
+    case headOnly
+    /// To CONNECT: where it is 2xx, what follows the head is the tunnel's.
+    case tunnel
+
+    /// The kind of answer that a method has; methods are case-sensitive.
+    package init(method: String) {
+        self =
+            switch method {
+            case "HEAD": .headOnly
+            case "CONNECT": .tunnel
+            default: .ordinary
+            }
+    }
+}
+
 /// How a body is framed, and whether that framing leaves the connection fit for another message.
 ///
 /// Pure functions of the heads: RFC 9112 §6.3 in one place. Anything ambiguous is a ``WireError`` and never a
@@ -18,10 +38,17 @@ package struct FramingDecision: Equatable, Sendable {
     package static func response(
         to method: String, head: borrowing ResponseHead, limits: WireLimits
     ) throws(WireError) -> FramingDecision {
-        if head.status < 200 || head.status == 204 || head.status == 304 || method == "HEAD" {
+        try response(ResponseKind(method: method), head: head, limits: limits)
+    }
+
+    /// Decides for a response of a kind; else as `response(to:head:limits:)`.
+    package static func response(
+        _ kind: ResponseKind, head: borrowing ResponseHead, limits: WireLimits
+    ) throws(WireError) -> FramingDecision {
+        if head.status < 200 || head.status == 204 || head.status == 304 || kind == .headOnly {
             return FramingDecision(framing: .none, permitsReuse: true)
         }
-        if method == "CONNECT", head.status < 300 {
+        if kind == .tunnel, head.status < 300 {
             // What follows is the tunnel's, so no HTTP message ever follows on this connection.
             return FramingDecision(framing: .none, permitsReuse: false)
         }

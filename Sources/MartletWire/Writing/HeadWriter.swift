@@ -40,12 +40,20 @@ struct HeadWriter: Sendable {
     }
 
     /// Adds text as it is.
-    mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
+    mutating func append(_ text: String) {
+        let units = text.utf8
+        bytes.append(addingCapacity: units.count) { output in
+            for unit in units { output.append(unit) }
+        }
+    }
 
     mutating func append(_ payload: Span<UInt8>) {
         bytes.reserveCapacity(bytes.count + payload.count)
         for index in payload.indices { bytes.append(payload[index]) }
     }
+
+    /// Adds lines that this writer has checked before.
+    mutating func appendLines(_ lines: [UInt8]) { bytes.append(contentsOf: lines) }
 
     /// Adds text whose bytes all belong to a class.
     mutating func append(

@@ -31,6 +31,16 @@ package struct RequestEncoder: Sendable {
         writer.append(version == .http11 ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n")
     }
 
+    /// Starts lines that belong to no head yet, in an emptied buffer; see ``lines(_:)``.
+    package mutating func beginLines() { writer.open() }
+
+    /// Adds lines that an encoder made between ``beginLines()`` and now, as they are: checked once, written many times.
+    ///
+    /// None of them may be a framing field, Host or Cookie.
+    package mutating func lines(_ lines: [UInt8]) {
+        if !writer.bytes.isEmpty { writer.appendLines(lines) }
+    }
+
     /// Adds a field; the UTF-8 bytes of the value go out.
     ///
     /// - Throws: `invalidFieldName`, `invalidFieldValue` with the index of the first bad byte;

@@ -106,7 +106,11 @@ struct PoolModel {
         let key = Int.random(in: 0..<6, using: &random)
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
         let hadIdle = idle.values.contains(key)
-        let admission = pool.request(key, priority: priority, now: now)
+        // As the pool's owner does: the short form first, half of the time.
+        let taken = Bool.random(using: &random) ? pool.takeIdle(key, priority: priority, now: now) : nil
+        let admission =
+            taken.map { PoolMachine<Int>.Admission(lease: $0) }
+            ?? pool.request(key, priority: priority, now: now)
         number += 1
         let entry = Leased(key: key, priority: priority, arrival: now, number: number)
         if admission.lease != nil, !hadIdle { fault("lent what was not idle") }

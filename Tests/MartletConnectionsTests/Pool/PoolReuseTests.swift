@@ -31,6 +31,26 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
+    @Test("Taking an idle connection gives what a request would have got, and else changes nothing")
+    func takingIdle() throws {
+        let scene = PoolScene()
+        #expect(scene.takeIdle() == nil)
+        let connection = try #require(scene.open())
+        #expect(scene.takeIdle() == nil)
+        _ = scene.release(connection)
+        #expect(scene.takeIdle("b") == nil)
+        #expect(scene.pool.counts == PoolCounts(idle: 1))
+        #expect(scene.takeIdle() == connection)
+        #expect(scene.pool.counts == PoolCounts(leased: 1))
+        _ = scene.release(connection)
+        scene.now += 3600 * poolSecond
+        #expect(scene.takeIdle() == nil)
+        #expect(scene.pool.counts == PoolCounts(idle: 1))
+        _ = scene.shutdown()
+        #expect(scene.takeIdle() == nil)
+        #expect(scene.faults.isEmpty)
+    }
+
     @Test("Of several idle connections the one used last is used first")
     func lastInFirstOut() throws {
         let scene = PoolScene()

@@ -26,6 +26,11 @@ final class PoolScene {
         checked(pool.request(key, priority: priority, now: now))
     }
 
+    /// Asks for an idle connection alone.
+    func takeIdle(_ key: String = "a") -> PoolConnectionID? {
+        checked(pool.takeIdle(key, now: now))
+    }
+
     /// Asks for a connection and returns the name under which the request waits.
     func wait(_ key: String = "a", _ priority: RequestPriority = .normal) -> PoolWaiterID? {
         request(key, priority).waiter

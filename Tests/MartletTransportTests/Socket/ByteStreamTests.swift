@@ -152,7 +152,7 @@ struct ByteStreamTests {
     func watching(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
         let noticed = OneShot<Void>()
-        client.watchWhileIdle { noticed.fulfil(()) }
+        client.watchWhileIdle(calling: { noticed.fulfil(()) })
         server.close()
         guard case .value = await noticed.wait(until: StreamPair.soon, on: try EventLoop.shared.get()) else {
             Issue.record("nobody was told")

@@ -1,0 +1,73 @@
+import MartletConnections
+import MartletTransport
+import MartletWire
+
+/// A response whose body has not been read.
+///
+/// A class, because it is handed from one step of a call to the next, and its many fields would be copied each time.
+final class Answer: Sendable {
+    let call: Call
+    let exchange: Exchange
+    private let connection: HTTP1Connection
+    /// The final head.
+    let head: ResponseHead
+    /// The codings to undo.
+    let codings: [ContentCoding]
+    /// How long the body is said to be, before any coding is undone.
+    let announcedByteCount: UInt64?
+    private let hasTrailers: Bool
+    /// The interim heads that came first.
+    let interim: [ResponseHead]
+    /// How many times the request was begun.
+    let attempts: Int
+    private let waited: MonotonicTime
+
+    init(
+        call: Call, exchange: Exchange, connection: HTTP1Connection, head: ResponseHead,
+        codings: [ContentCoding], announcedByteCount: UInt64?, hasTrailers: Bool, interim: [ResponseHead],
+        attempts: Int, waited: MonotonicTime
+    ) {
+        self.call = call
+        self.exchange = exchange
+        self.connection = connection
+        self.head = head
+        self.codings = codings
+        self.announcedByteCount = announcedByteCount
+        self.hasTrailers = hasTrailers
+        self.interim = interim
+        self.attempts = attempts
+        self.waited = waited
+    }
+
+    /// Fields behind a chunked body, once it has been read to its end.
+    var trailers: FieldBlock? { hasTrailers ? exchange.trailers : nil }
+
+    /// What has happened so far.
+    var metrics: HTTPMetrics {
+        let timeline = exchange.timeline
+        var metrics = HTTPMetrics()
+        metrics.attempts = attempts
+        metrics.isConnectionReused = exchange.isReused
+        metrics.wait = waited.since(call.start)
+        metrics.connection = connection.stream.information
+        if !exchange.isReused {
+            let timings = connection.timings
+            metrics.dns = timings.resolved.map { $0.since(timings.start) }
+            metrics.connect = timings.connected.map { $0.since(timings.resolved ?? timings.start) }
+            metrics.tls = timings.secured.map { $0.since(timings.connected ?? timings.start) }
+        }
+        metrics.firstByte = timeline.headReceived.map { $0.since(call.start) }
+        metrics.total = (timeline.bodyReceived ?? MonotonicTime.now()).since(call.start)
+        metrics.sentByteCount = timeline.sentByteCount
+        metrics.receivedBodyByteCount = timeline.receivedBodyByteCount
+        return metrics
+    }
+
+    /// The exchange with the body that was collected of it.
+    func exchange(with body: [UInt8]) -> HTTPExchange {
+        HTTPExchange(
+            ExchangeStorage(
+                call, head: head, body: body, trailers: trailers, interim: interim, metrics: metrics,
+                source: .network))
+    }
+}

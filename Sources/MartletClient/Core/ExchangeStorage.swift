@@ -1,0 +1,50 @@
+import MartletWire
+import Synchronization
+
+/// What an exchange was, as the wire had it. The types of the public API are made of it when they are asked for: many
+/// callers look at a status and a body and at nothing else.
+final class ExchangeStorage: Sendable {
+    let method: HTTPRequest.Method
+    private let fields: HTTPFields
+    private let givenRequest: HTTPRequest?
+    let url: HTTPURL
+    let head: ResponseHead
+    let body: [UInt8]
+    let trailers: FieldBlock?
+    let interim: [ResponseHead]
+    let metrics: HTTPMetrics
+    let source: HTTPExchange.Source
+    /// Guards the response, which whoever asks first makes.
+    private let converted = Mutex<HTTPResponse?>(nil)
+
+    init(
+        _ call: Call, head: ResponseHead, body: [UInt8], trailers: FieldBlock?, interim: [ResponseHead],
+        metrics: HTTPMetrics, source: HTTPExchange.Source
+    ) {
+        method = call.method
+        fields = call.fields
+        givenRequest = call.givenRequest
+        url = call.url
+        self.head = head
+        self.body = body
+        self.trailers = trailers
+        self.interim = interim
+        self.metrics = metrics
+        self.source = source
+    }
+
+    /// The request as it was asked for.
+    var request: HTTPRequest {
+        givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields)
+    }
+
+    /// The response, made once.
+    var response: HTTPResponse {
+        converted.withLock { converted in
+            if let response = converted { return response }
+            let response = HeadConversion.response(head)
+            converted = response
+            return response
+        }
+    }
+}

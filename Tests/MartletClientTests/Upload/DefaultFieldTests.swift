@@ -1,0 +1,71 @@
+import Martlet
+import Testing
+
+@testable import MartletClient
+
+@Suite("Fields that every request has")
+struct DefaultFieldTests {
+    private static let url = "http://a.example/p?q=1"
+
+    private func head(
+        of method: HTTPRequest.Method = .get, _ fields: HTTPFields = HTTPFields(), body: HTTPBody = .none,
+        options: RequestOptions = RequestOptions(), _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> String {
+        var configuration = SessionConfiguration.ephemeral
+        configuration.userAgent = "test/1"
+        change(&configuration)
+        let session = HTTPSession(configuration: configuration)
+        let url = try HTTPURL(DefaultFieldTests.url)
+        let request = HTTPRequest(method: method, url: url, headerFields: fields)
+        let bytes = try await session.composedHead(request, to: url, body: body, options: options)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("A request without fields has the host, the agent, and what is accepted")
+    func plain() async throws {
+        #expect(
+            try await head()
+                == "GET /p?q=1 HTTP/1.1\r\nHost: a.example\r\nUser-Agent: test/1\r\nAccept: */*\r\n"
+                + "Accept-Encoding: gzip, deflate\r\n\r\n")
+    }
+
+    @Test("A field of the request takes the place of the session's and of Martlet's own")
+    func overriding() async throws {
+        let text = try await head([.accept: "text/plain", .userAgent: "mine"]) { $0.headers[.accept] = "a/b" }
+        #expect(
+            text == "GET /p?q=1 HTTP/1.1\r\nHost: a.example\r\nAccept: text/plain\r\nUser-Agent: mine\r\n"
+                + "Accept-Encoding: gzip, deflate\r\n\r\n")
+    }
+
+    @Test("The session's fields come behind the request's, and no coding is asked for where a range is")
+    func sessionFields() async throws {
+        let text = try await head([.range: "bytes=0-1"]) { $0.headers[.acceptLanguage] = "de" }
+        #expect(
+            text == "GET /p?q=1 HTTP/1.1\r\nHost: a.example\r\nRange: bytes=0-1\r\nAccept-Language: de\r\n"
+                + "User-Agent: test/1\r\nAccept: */*\r\n\r\n")
+    }
+
+    @Test("An omitted field is missing, and nothing else is")
+    func omission() async throws {
+        var options = RequestOptions()
+        options.omittedFields = [.userAgent]
+        #expect(
+            try await head(options: options)
+                == "GET /p?q=1 HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n"
+                + "Accept-Encoding: gzip, deflate\r\n\r\n")
+    }
+
+    @Test("A body's own type takes the place of the session's, and stands once")
+    func bodyType() async throws {
+        let text = try await head(of: .post, body: .form([QueryItem(name: "a", value: "b")])) {
+            $0.headers[.contentType] = "application/json"
+        }
+        #expect(text.contains("\r\nContent-Type: application/x-www-form-urlencoded"))
+        #expect(!text.contains("application/json"))
+    }
+
+    @Test("A session's field that cannot be sent refuses each of its requests")
+    func badAgent() async throws {
+        await #expect(throws: HTTPError.self) { try await head { $0.userAgent = "a\nb" } }
+    }
+}
