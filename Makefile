@@ -1,7 +1,8 @@
 # Everything a newcomer needs: `make demo` and `make test`. `make help` lists the rest.
 
 SWIFT ?= swift
-SOURCES := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
+SOURCES := Package.swift Sources Tests $(wildcard Benchmarks/Package.swift Benchmarks/*/Package.swift) \
+	$(wildcard Benchmarks/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources)
 # Tests that run at once. Swift's pool has a thread for each processor; hundreds of tests on two of them would make each
 # other's clocks run out. Read by Swift Testing.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
@@ -11,7 +12,7 @@ FILTER ?=
 SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests)\.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test figures build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
+.PHONY: help demo test bench build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,9 +25,10 @@ test: ## Run all tests, also against nginx, Apache, CPython and OpenSSL (FILTER=
 	@Scripts/install.sh test
 	@$(SWIFT) test --parallel --disable-xctest $(if $(FILTER),--filter '$(FILTER)')
 
-figures: ## Print first figures: small GETs from nginx by wrk and by Martlet, in turns
+bench: ## Measure Martlet beside its peers, in turns (QUICK=1 in minutes; ONLY='small-*' WITH='martlet*,wrk' ROUNDS=3 SECONDS=2)
 	@Scripts/install.sh bench
-	@Scripts/figures.sh
+	@python3 Benchmarks/Runner $(if $(QUICK),--quick) $(if $(ONLY),--only '$(ONLY)') $(if $(WITH),--with '$(WITH)') \
+		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(LIST),--list)
 
 build: ## Build all for debugging, tests too
 	@Scripts/install.sh build
@@ -56,4 +58,4 @@ sanitize-thread sanitize-address: sanitize-%:
 	@Scripts/sanitize.sh $* '$(FILTERED)'
 
 clean: ## Delete all that was built
-	rm -rf .build .build-tsan .build-asan Benchmarks/.build
+	rm -rf .build .build-tsan .build-asan Benchmarks/.build Benchmarks/*/.build Benchmarks/.results

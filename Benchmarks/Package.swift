@@ -1,15 +1,18 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that whoever uses the library builds none of it.
+// A package of its own, so that whoever uses the library builds none of it. The peers are in another one, so that this
+// one builds without them.
 let package = Package(
     name: "martlet-benchmarks",
-    dependencies: [.package(name: "martlet", path: "..")],
+    dependencies: [.package(name: "martlet", path: ".."), .package(path: "Measure")],
     targets: [
         .executableTarget(
-            name: "small-gets",
-            dependencies: [.product(name: "Martlet", package: "martlet")],
-            path: "Sources/SmallGets",
+            name: "martlet-contender",
+            dependencies: [
+                .product(name: "Martlet", package: "martlet"), .product(name: "Measure", package: "Measure"),
+            ],
+            path: "Sources/MartletContender",
             swiftSettings: [
                 .swiftLanguageMode(.v6),
                 .enableUpcomingFeature("NonisolatedNonsendingByDefault"),

@@ -4,7 +4,7 @@
 #   Scripts/install.sh build    headers to compile against
 #   Scripts/install.sh test     the same, and the real servers the tests talk to
 #   Scripts/install.sh lint     nothing to install: checks that the toolchain has swift-format
-#   Scripts/install.sh bench    the same as build, a server to measure against and the tools to measure with
+#   Scripts/install.sh bench    the same as build, a server to measure against, its peers and the tools to measure with
 set -euo pipefail
 
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
@@ -21,6 +21,9 @@ is_present() {
         libssl-dev) pkg-config --exists 'openssl >= 3.0' ;;
         zlib1g-dev) pkg-config --exists zlib ;;
         apache2-bin) command -v apache2 ;;
+        golang-go) command -v go ;;
+        libcurl4-openssl-dev) pkg-config --exists libcurl ;;
+        libc6-dev) test -e /usr/include/stdlib.h ;;
         util-linux) command -v setpriv ;;
         ca-certificates) test -s /etc/ssl/certs/ca-certificates.crt ;;
         *) command -v "$1" ;;
@@ -39,7 +42,7 @@ build=(pkg-config libssl-dev zlib1g-dev)
 case "${1:-}" in
     build) wanted=("${build[@]}") ;;
     test) wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates) ;;
-    bench) wanted=("${build[@]}" nginx wrk curl) ;;
+    bench) wanted=("${build[@]}" nginx wrk curl openssl python3 golang-go libcurl4-openssl-dev gcc libc6-dev valgrind) ;;
     lint) wanted=() ;;
     *) fail "usage: $0 build|test|lint|bench" ;;
 esac

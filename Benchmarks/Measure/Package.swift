@@ -1,0 +1,21 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The loop that all contenders written in Swift run, so that nothing but the client under it differs.
+let package = Package(
+    name: "Measure",
+    products: [.library(name: "Measure", targets: ["Measure"])],
+    targets: [
+        .target(
+            name: "Measure",
+            swiftSettings: [
+                .swiftLanguageMode(.v6),
+                .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+                .enableUpcomingFeature("InternalImportsByDefault"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+                .enableUpcomingFeature("ExistentialAny"),
+                .strictMemorySafety(),
+                .treatAllWarnings(as: .error),
+            ])
+    ]
+)

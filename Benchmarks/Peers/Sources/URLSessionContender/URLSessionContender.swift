@@ -1,0 +1,53 @@
+import Foundation
+import FoundationNetworking
+import Measure
+
+/// FoundationNetworking's URLSession as a contender: `SCENARIO URL [NAME=VALUE …]`.
+///
+/// It takes no authority of certificates by its interface; `URLSessionCertificateAuthorityInfoFile` in the environment
+/// names one.
+@main
+struct URLSessionContender: Client {
+    static func main() async {
+        do {
+            let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
+            guard let url = URL(string: arguments.url) else { throw URLError(.badURL) }
+            try await Measurement(arguments, of: URLSessionContender(arguments, url: url)).run()
+        } catch {
+            print("urlsession-contender: \(error)")
+            exit(1)
+        }
+    }
+
+    let session: URLSession
+    let url: URL
+
+    init(_ arguments: Arguments, url: URL) {
+        let configuration = URLSessionConfiguration.default
+        configuration.httpMaximumConnectionsPerHost = arguments.number("connections", 1)
+        configuration.urlCache = nil
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        session = URLSession(configuration: configuration)
+        self.url = url
+    }
+
+    private func body() async throws -> Data {
+        let (body, response) = try await session.data(from: url)
+        guard let response = response as? HTTPURLResponse, response.statusCode == 200 else {
+            throw URLError(.badServerResponse)
+        }
+        return body
+    }
+
+    func get() async throws -> UInt8? {
+        try await body().first
+    }
+
+    func discard() async throws -> Int {
+        try await withCheckedThrowingContinuation { continuation in
+            let task = session.dataTask(with: url)
+            task.delegate = Discarder(continuation)
+            task.resume()
+        }
+    }
+}

@@ -1,0 +1,110 @@
+"""make bench: Martlet beside its peers, in turns, against nginx on this machine."""
+
+import argparse
+import fnmatch
+import resource
+import signal
+import sys
+import time
+
+import requests_scenarios
+import terminal
+from bench import Bench
+from fault import Fault
+from nginx import Nginx
+from programs import BENCHMARKS
+from results import Results
+
+
+def arguments():
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="three rounds, shorter runs, smaller files")
+    parser.add_argument("--only", default="", help="scenarios to run: names or patterns, joined by commas")
+    parser.add_argument("--with", dest="contenders", default="", help="contenders to run: the same")
+    parser.add_argument("--rounds", type=int, help="rounds (5; quick: 3)")
+    parser.add_argument("--seconds", type=float, help="how long a run of requests takes (2; quick: 0.7)")
+    parser.add_argument("--list", action="store_true", help="name the scenarios and their contenders")
+    parser.add_argument("--out", default=f"{BENCHMARKS}/.results", help="where the results are written")
+    return parser.parse_args()
+
+
+def matches(name, patterns):
+    """Whether a name is among those asked for; none asked for means all."""
+    wanted = [pattern for pattern in patterns.replace(",", " ").split() if pattern]
+    return not wanted or any(fnmatch.fnmatch(name, pattern) for pattern in wanted)
+
+
+def chosen(bench, options):
+    """The scenarios asked for, with the contenders asked for."""
+    for module in [requests_scenarios]:
+        for scenario in module.scenarios(bench):
+            if not matches(scenario.name, options.only):
+                continue
+            scenario.contenders = {
+                name: call for name, call in scenario.contenders.items() if matches(name, options.contenders)}
+            scenario.bars = [
+                bar for bar in scenario.bars
+                if bar.of in scenario.contenders and (not bar.beside or bar.beside in scenario.contenders)]
+            if scenario.contenders:
+                yield scenario
+
+
+def measure(scenario, rounds):
+    """Runs the contenders in turns: A B A B …"""
+    results = Results(scenario)
+    if scenario.prepare:
+        scenario.prepare()
+    for _ in range(scenario.rounds or rounds):
+        figures = {}
+        for name, call in scenario.contenders.items():
+            if name in results.faults:
+                continue
+            try:
+                figures[name] = call()
+            except Fault as fault:
+                results.faults[name] = str(fault)
+        results.rounds.append(figures)
+    return results
+
+
+def raise_limits():
+    """Lets this process and those it starts have as many descriptors as they may."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 1 << 20 if most == resource.RLIM_INFINITY else most
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
+
+
+def main():
+    """Runs what was asked for."""
+    options = arguments()
+    sys.stdout.reconfigure(line_buffering=True, encoding="utf-8")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    rounds = options.rounds or (3 if options.quick else 5)
+    with Nginx(raise_limits()) as server:
+        bench = Bench(server, options.quick, options.seconds)
+        scenarios = list(chosen(bench, options))
+        if options.list:
+            for scenario in scenarios:
+                print(f"{scenario.name:16} {scenario.title}: {', '.join(scenario.contenders)}")
+            return
+        if not scenarios:
+            raise Fault("no scenario has that name; --list shows them")
+        began = time.monotonic()
+        everything = []
+        for scenario in scenarios:
+            results = measure(scenario, rounds)
+            terminal.show(results)
+            everything.append(results)
+        terminal.show_summary(everything)
+        print(f"\n{rounds} rounds, {time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Fault as error:
+        sys.exit(f"bench: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

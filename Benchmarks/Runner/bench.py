@@ -1,0 +1,78 @@
+"""What all scenarios share: the server, the programs, and how long things take."""
+
+import re
+
+from account import run
+from fault import Fault
+from programs import Programs
+
+
+class Bench:
+    """One run."""
+
+    def __init__(self, server, quick, seconds=None):
+        self.server = server
+        self.programs = Programs()
+        self.quick = quick
+        self.seconds = seconds or (0.7 if quick else 2.0)
+        self.warm = 0.2 if quick else 0.4
+
+    @property
+    def account(self):
+        """The program that keeps account of others."""
+        return self.programs.c("account")
+
+    def words(self, contender):
+        """How a contender is called: its program, and what is added to its command line."""
+        if contender == "martlet":
+            return [self.programs.swift(".", "martlet-contender")], []
+        if contender == "martlet-loop":
+            return [self.programs.swift(".", "martlet-contender")], ["executor=loop"]
+        if contender == "async-http-client":
+            return [self.programs.swift("Peers", "async-http-client-contender")], []
+        if contender == "urlsession":
+            return [self.programs.swift("Peers", "urlsession-contender")], []
+        if contender == "go":
+            return [self.programs.go()], []
+        if contender == "libcurl":
+            return [self.programs.c("libcurl", "-lcurl")], []
+        raise Fault(f"no contender is called {contender}")
+
+    def environment(self, contender):
+        """What a contender needs in its environment."""
+        if contender == "urlsession":
+            return {"URLSessionCertificateAuthorityInfoFile": self.server.authority}
+        return {}
+
+    def command(self, contender, scenario, url, **values):
+        """A contender's whole command line."""
+        program, more = self.words(contender)
+        if url.startswith("https:"):
+            values["authority"] = self.server.authority
+        return [*program, scenario, url, *more, *(f"{name}={value}" for name, value in values.items())]
+
+    def run(self, contender, scenario, url, **values):
+        """Runs a contender once."""
+        return run(self.account, self.command(contender, scenario, url, **values),
+                   environment=self.environment(contender))
+
+    def requests(self, contender, url, connections, scenario="get"):
+        """Requests for a while, as many at a time as there are connections."""
+        if contender == "wrk":
+            return self.wrk(url, connections)
+        usage = self.run(contender, scenario, url, connections=connections, seconds=self.seconds, warm=self.warm)
+        outcome = usage.outcome()
+        return {
+            "rate": outcome["count"] / outcome["seconds"], "cpu": outcome["cpu"] / outcome["count"],
+            "peak": usage.peak_bytes, "resumed": outcome["resumed"] / outcome["count"],
+        }
+
+    def wrk(self, url, connections):
+        """wrk with one thread, which is how it is fastest where the server has one."""
+        seconds = max(1, round(self.seconds))
+        usage = run(self.account, ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", url])
+        if re.search("Non-2xx|Socket errors", usage.output):
+            raise Fault("wrk: " + usage.output)
+        count = int(re.search(r"(\d+) requests in", usage.output).group(1))
+        rate = float(re.search(r"Requests/sec:\s*([\d.]+)", usage.output).group(1))
+        return {"rate": rate, "cpu": usage.processor_seconds / count, "peak": usage.peak_bytes}

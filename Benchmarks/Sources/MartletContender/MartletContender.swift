@@ -1,0 +1,63 @@
+import FoundationEssentials
+import Glibc
+import Martlet
+import Measure
+
+/// Martlet as a contender: `SCENARIO URL [NAME=VALUE …]`; `executor=loop` prefers the event loop's own thread.
+@main
+struct MartletContender: Client {
+    static func main() async {
+        do {
+            let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
+            let contender = MartletContender(arguments, url: try HTTPURL(arguments.url))
+            let executor = arguments["executor"] == "loop" ? HTTPSession.loopExecutor : nil
+            try await Measurement(arguments, of: contender, on: executor).run()
+        } catch {
+            print("martlet-contender: \(error)")
+            exit(1)
+        }
+    }
+
+    let session: HTTPSession
+    let url: HTTPURL
+
+    init(_ arguments: Arguments, url: HTTPURL) {
+        let connections = arguments.number("connections", 1)
+        var configuration = SessionConfiguration.default
+        configuration.pool.connectionsPerHost = connections
+        configuration.pool.totalConnections = connections
+        configuration.pool.idleConnectionsPerHost = connections
+        configuration.pool.idleConnections = connections
+        if let authority = arguments["authority"] {
+            configuration.tls.trust = .only(.file(authority))
+        }
+        session = HTTPSession(configuration: configuration)
+        self.url = url
+    }
+
+    func get() async throws -> UInt8? {
+        try await session.send(.get, url).validated().body.first
+    }
+
+    func decode() async throws {
+        _ = try Article(json: Data(try await session.send(.get, url).validated().body))
+    }
+
+    func discard() async throws -> Int {
+        try await session.stream(HTTPRequest(method: .get, url: url)) { response, body in
+            guard response.status == .ok else { throw UnsupportedScenario() }
+            var count = 0
+            for try await piece in body { count += piece.count }
+            return count
+        }
+    }
+
+    func save(to path: String) async throws {
+        try await session.download(HTTPRequest(method: .get, url: url), to: FilePath(path), overwrites: true)
+    }
+
+    func upload(from path: String) async throws {
+        let request = HTTPRequest(method: .put, url: url)
+        _ = try await session.upload(.file(FilePath(path)), to: request).validated()
+    }
+}
