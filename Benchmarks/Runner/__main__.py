@@ -7,8 +7,10 @@ import signal
 import sys
 import time
 
+import connection_scenarios
 import requests_scenarios
 import terminal
+import transfer_scenarios
 from bench import Bench
 from fault import Fault
 from nginx import Nginx
@@ -37,7 +39,7 @@ def matches(name, patterns):
 
 def chosen(bench, options):
     """The scenarios asked for, with the contenders asked for."""
-    for module in [requests_scenarios]:
+    for module in [requests_scenarios, transfer_scenarios, connection_scenarios]:
         for scenario in module.scenarios(bench):
             if not matches(scenario.name, options.only):
                 continue

@@ -30,7 +30,7 @@ class Process:
     words: list
     environment: dict = field(default_factory=dict)
     errors: bool = False
-    timeout: float = 300
+    timeout: float = 60
 
     def __enter__(self):
         reading, writing = os.pipe()

@@ -34,15 +34,11 @@ class Bench:
             return [self.programs.swift("Peers", "urlsession-contender")], []
         if contender == "go":
             return [self.programs.go()], []
-        if contender == "libcurl":
+        if contender == "curl":
             return [self.programs.c("libcurl", "-lcurl")], []
+        if contender == "bare":
+            return [self.programs.c("bare", "-lssl", "-lcrypto")], []
         raise Fault(f"no contender is called {contender}")
-
-    def environment(self, contender):
-        """What a contender needs in its environment."""
-        if contender == "urlsession":
-            return {"URLSessionCertificateAuthorityInfoFile": self.server.authority}
-        return {}
 
     def command(self, contender, scenario, url, **values):
         """A contender's whole command line."""
@@ -53,8 +49,7 @@ class Bench:
 
     def run(self, contender, scenario, url, **values):
         """Runs a contender once."""
-        return run(self.account, self.command(contender, scenario, url, **values),
-                   environment=self.environment(contender))
+        return run(self.account, self.command(contender, scenario, url, **values))
 
     def requests(self, contender, url, connections, scenario="get"):
         """Requests for a while, as many at a time as there are connections."""

@@ -138,7 +138,7 @@ class Nginx:
     @property
     def authority(self):
         """The file with the certificate to be trusted."""
-        return f"{self.directory}/server.pem"
+        return f"{self.directory}/authority.pem"
 
     def file(self, name):
         """Where a file is that the server gives out."""
@@ -167,18 +167,27 @@ class Nginx:
         os.chmod(self.directory, 0o755)
         for name in ["files", "uploads", "body"]:
             os.mkdir(f"{self.directory}/{name}")
-        try:
-            subprocess.run(
-                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                 "-keyout", f"{self.directory}/server.key", "-out", self.authority, "-days", "30",
-                 "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"],
-                check=True, capture_output=True, text=True)
-        except subprocess.CalledProcessError as error:
-            raise Fault("openssl req: " + error.stderr) from error
+        self._make_certificate()
         fields = "".join(f'add_header {name} "{value}";' for name, value in FIELDS.items())
         with open(f"{self.directory}/locations", "w", encoding="ascii") as file:
             file.write(LOCATIONS.format(
                 fields=fields, article=ARTICLE, held="." * 16, directory=self.directory))
+
+    def _make_certificate(self):
+        """An authority that nobody else trusts, and a certificate of it for this address."""
+        def openssl(*words):
+            done = subprocess.run(
+                ["openssl", *words], cwd=self.directory, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise Fault("openssl " + words[0] + ": " + done.stderr)
+        key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        openssl("req", "-x509", *key, "-keyout", "authority.key", "-out", "authority.pem", "-days", "30",
+                "-subj", "/CN=Martlet benchmarks", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+        openssl("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=127.0.0.1")
+        with open(f"{self.directory}/extensions", "w", encoding="ascii") as file:
+            file.write("subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n")
+        openssl("x509", "-req", "-in", "server.csr", "-CA", "authority.pem", "-CAkey", "authority.key",
+                "-CAcreateserial", "-days", "30", "-extfile", "extensions", "-out", "server.pem")
 
     def _start(self):
         sockets = [socket.socket() for _ in self.PORTS]

@@ -22,18 +22,18 @@ def scenarios(bench):
     peers = ["wrk", "go", AHC, "martlet", "martlet-loop"]
     yield Scenario(
         "small-64", "small GET, 64 connections", MEASURES,
-        contend(bench, [*peers, "libcurl", "urlsession"], url, 64),
+        contend(bench, [*peers, "curl", "urlsession"], url, 64),
         [rate(2.0, AHC), rate(1.5, "go"), rate(0.65, "wrk"), Bar("cpu", "≤", 0.35, AHC),
          rate(2.5, AHC, "martlet-loop"), rate(1.9, "go", "martlet-loop"), rate(0.8, "wrk", "martlet-loop")])
     yield Scenario(
-        "small-1", "small GET, 1 connection", MEASURES, contend(bench, [*peers, "libcurl"], url, 1),
+        "small-1", "small GET, 1 connection", MEASURES, contend(bench, [*peers, "curl"], url, 1),
         [rate(3, AHC), rate(1.6, "go"), rate(1.2, "wrk")])
     yield Scenario(
         "small-1000", "small GET, 1,000 connections", MEASURES, contend(bench, peers, url, 1000),
         [rate(3, AHC), rate(1.6, "go"), rate(0.9, "wrk")])
     yield Scenario(
         "small-tls-64", "small GET over TLS, 64 connections", MEASURES,
-        contend(bench, [*peers, "libcurl"], tls, 64), [rate(1.6, AHC), rate(1.3, "go"), rate(0.65, "wrk")])
+        contend(bench, [*peers, "curl"], tls, 64), [rate(1.6, AHC), rate(1.3, "go"), rate(0.65, "wrk")])
     article = bench.server.url("plain", "/article")
     yield Scenario(
         "json-64", "20 header fields, 1 KB of JSON decoded, 64 connections", MEASURES,

@@ -31,15 +31,13 @@ struct Load<Contender: Client>: Sendable {
         let end = start + .seconds(seconds)
         return try await withThrowingTaskGroup(of: Done.self) { group in
             for index in 0..<connections {
-                if let interval {
-                    let first = start + interval * index / connections
+                // A preference for no executor would cost as much as one for some.
+                if let executor {
                     group.addTask(executorPreference: executor) {
-                        try await pace(from: first, to: end, interval: interval)
+                        try await run(work, at: index, from: start, to: end, limit, interval)
                     }
                 } else {
-                    group.addTask(executorPreference: executor) {
-                        try await rush(work, until: end, limit: limit)
-                    }
+                    group.addTask { try await run(work, at: index, from: start, to: end, limit, interval) }
                 }
             }
             var sum = Done()
@@ -50,6 +48,15 @@ struct Load<Contender: Client>: Sendable {
             }
             return sum
         }
+    }
+
+    /// What one task does.
+    private func run(
+        _ work: Work, at index: Int, from start: ContinuousClock.Instant, to end: ContinuousClock.Instant,
+        _ limit: Int, _ interval: Duration?
+    ) async throws -> Done {
+        guard let interval else { return try await rush(work, until: end, limit: limit) }
+        return try await pace(from: start + interval * index / connections, to: end, interval: interval)
     }
 
     /// One request after the other.

@@ -1,0 +1,82 @@
+"""New connections, idle connections, and memory while much passes through."""
+
+import time
+
+from account import Process
+from fault import Fault
+from scenario import CONNECTIONS, PEAK, Bar, Measure, Scenario
+
+AHC = "async-http-client"
+CPU_PER_CONNECTION = Measure("cpu", "CPU µs each", 1e6, 1)
+RESUMED = Measure("resumed", "resumed %", 100, 1)
+GROWTH = Measure("growth", "KB each", 1 / 1024, 1)
+RESIDENT = Measure("resident", "resident MB", 1e-6, 1)
+
+
+def scenarios(bench):
+    """Those of this kind."""
+    server = bench.server
+    peers = [AHC, "go", "curl", "martlet"]
+    for port, label in [
+            ("plain_close", "plain"), ("tls_full", "TLS, full handshake"), ("tls_resumed", "TLS, resumed")]:
+        measures = [CONNECTIONS, CPU_PER_CONNECTION, PEAK]
+        yield Scenario(
+            "connect-" + {"plain_close": "plain", "tls_full": "tls", "tls_resumed": "tls-resumed"}[port],
+            f"new connections, 64 at a time, {label}", measures if port == "plain_close" else [*measures, RESUMED],
+            {name: lambda name=name, port=port: bench.requests(name, server.url(port), 64) for name in peers},
+            [Bar("rate", "≥", 1.5, AHC)])
+
+    count = 5000 if server.descriptors > 10_500 else (server.descriptors - 500) // 2
+
+    def idle(contender, port):
+        words = bench.command(contender, "idle", server.url(port, "/held"), connections=count)
+        with Process(bench.account, words) as process:
+            process.line()
+            before = process.resident_bytes()
+            process.go_on()
+            said = process.line()
+            time.sleep(0.5)
+            after = process.resident_bytes()
+            kept = server.active_connections()
+            process.go_on()
+            usage = process.finish()
+            if said != f"open {count}":
+                raise Fault(f"{contender} said '{said}'")
+            if kept < count * 0.99:
+                raise Fault(f"{contender} keeps but {kept} connections")
+            return {"growth": (after - before) / count, "resident": after, "peak": usage.peak_bytes}
+
+    for port, label, limit in [("plain", "plain", 8), ("tls", "TLS", 36)]:
+        yield Scenario(
+            f"idle-{port}", f"{count:,} idle connections, {label}", [GROWTH, RESIDENT, PEAK],
+            {name: lambda name=name, port=port: idle(name, port) for name in [AHC, "go", "martlet"]},
+            [Bar("growth", "≤", limit, unit="", scale=1 / 1024)], rounds=1 if bench.quick else 3,
+            note="Growth of resident memory by each connection, from one request before to all at rest.")
+
+    size = 10_000_000_000
+
+    def stream(contender):
+        url = server.url("plain", "/files/endless")
+        with Process(bench.account, bench.command(contender, "discard", url)) as process:
+            samples = []
+            while process.child.poll() is None:
+                try:
+                    samples.append(process.resident_bytes())
+                except (Fault, OSError):
+                    break
+                time.sleep(0.05)
+            usage = process.finish()
+        if usage.outcome()["bytes"] != size:
+            raise Fault("the body was cut")
+        # The first quarter is for warming up.
+        settled = samples[len(samples) // 4:] or samples
+        return {"peak": usage.peak_bytes, "grown": max(settled) - settled[0],
+                "rate": size / usage.outcome()["seconds"]}
+
+    yield Scenario(
+        "stream", "10 GB streamed: resident memory", [PEAK, Measure("grown", "grown by MB", 1e-6, 1),
+                                                      Measure("rate", "GB/s", 1e-9, 2)],
+        {name: lambda name=name: stream(name) for name in [AHC, "go", "martlet"]},
+        [Bar("peak", "≤", 32, unit="", scale=1e-6), Bar("grown", "≤", 1, unit="", scale=1e-6)], rounds=1,
+        prepare=lambda: server.make_file("endless", size, sparse=True),
+        note="Grown: the most that was resident above what was after a quarter of the time.")
