@@ -2,7 +2,7 @@
 
 SWIFT ?= swift
 SOURCES := Package.swift Sources Tests $(wildcard Benchmarks/Package.swift Benchmarks/*/Package.swift) \
-	$(wildcard Benchmarks/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing)
+	$(wildcard Benchmarks/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Hello Benchmarks/Dependencies)
 # Tests that run at once. Swift's pool has a thread for each processor; hundreds of tests on two of them would make each
 # other's clocks run out. Read by Swift Testing.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8

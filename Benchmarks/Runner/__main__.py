@@ -2,12 +2,18 @@
 
 import argparse
 import fnmatch
+import json
+import os
 import resource
 import signal
 import sys
 import time
 
+import chart
 import connection_scenarios
+import cost_scenarios
+import machine
+import page
 import requests_scenarios
 import terminal
 import transfer_scenarios
@@ -39,7 +45,7 @@ def matches(name, patterns):
 
 def chosen(bench, options):
     """The scenarios asked for, with the contenders asked for."""
-    for module in [requests_scenarios, transfer_scenarios, connection_scenarios]:
+    for module in [requests_scenarios, transfer_scenarios, connection_scenarios, cost_scenarios]:
         for scenario in module.scenarios(bench):
             if not matches(scenario.name, options.only):
                 continue
@@ -78,6 +84,27 @@ def raise_limits():
     return most
 
 
+def write(everything, where, options, rounds):
+    """Writes table, chart and page; those of a whole run stand beside the benchmarks too."""
+    is_whole = not (options.quick or options.only or options.contenders or options.rounds or options.seconds)
+    command = "make bench" + "".join(
+        f" {name}='{value}'" for name, value in [
+            ("QUICK", "1" if options.quick else ""), ("ONLY", options.only), ("WITH", options.contenders),
+            ("ROUNDS", options.rounds), ("SECONDS", options.seconds)] if value)
+    record = {"command": command, "machine": where, "rounds": rounds,
+              "scenarios": [results.record() for results in everything]}
+    files = {
+        "results.json": json.dumps(record, indent=1, ensure_ascii=False) + "\n",
+        "results.svg": chart.draw(everything),
+        "RESULTS.md": page.write(everything, where, command, rounds, "results.svg")}
+    for folder in [options.out, *([BENCHMARKS] if is_whole else [])]:
+        os.makedirs(folder, exist_ok=True)
+        for name, text in files.items():
+            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+                file.write(text)
+        print(f"written: {os.path.relpath(folder)}/RESULTS.md, results.json, results.svg")
+
+
 def main():
     """Runs what was asked for."""
     options = arguments()
@@ -93,6 +120,8 @@ def main():
             return
         if not scenarios:
             raise Fault("no scenario has that name; --list shows them")
+        where = machine.describe()
+        print(f"{where['processors']}, {where['system']}, load {where['load']}")
         began = time.monotonic()
         everything = []
         for scenario in scenarios:
@@ -101,6 +130,7 @@ def main():
             everything.append(results)
         terminal.show_summary(everything)
         print(f"\n{rounds} rounds, {time.monotonic() - began:.0f} s")
+        write(everything, where, options, rounds)
 
 
 if __name__ == "__main__":

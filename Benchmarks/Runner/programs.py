@@ -21,6 +21,8 @@ def build(words, **options):
 class Programs:
     """Where the programs are, once they are built."""
 
+    directory = BUILD
+
     def __init__(self):
         self.paths = {}
         os.makedirs(BUILD, exist_ok=True)

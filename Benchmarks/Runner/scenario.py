@@ -35,7 +35,8 @@ class Bar:
     limit: float
     beside: str | None = None
     of: str = "martlet"
-    # Shown behind a limit that is not a ratio, and what the figure is multiplied by for it.
+    # Shown behind a limit that is no ratio where the measure's title does not say it, and what the figure is
+    # multiplied by for it.
     unit: str = ""
     scale: float = 1.0
 
@@ -64,9 +65,5 @@ class Scenario:
     # Rounds other than the run's own.
     rounds: int | None = None
     note: str = ""
-    # Where contenders differ, so that a chart of the first measure makes sense.
-    is_charted: bool = True
     # Called before the first round.
     prepare: Callable[[], None] | None = None
-    # Which contenders are compared with the first of these that took part.
-    subjects: tuple = ("martlet", "martlet-loop")

@@ -1,20 +1,15 @@
 import FoundationEssentials
-import Glibc
 import Martlet
 import Measure
 
 /// Martlet as a contender: `SCENARIO URL [NAME=VALUE …]`; `executor=loop` prefers the event loop's own thread.
 @main
 struct MartletContender: Client {
-    static func main() async {
-        do {
-            let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
+    static func main() {
+        Program.main { arguments in
             let contender = MartletContender(arguments, url: try HTTPURL(arguments.url))
             let executor = arguments["executor"] == "loop" ? HTTPSession.loopExecutor : nil
             try await Measurement(arguments, of: contender, on: executor).run()
-        } catch {
-            print("martlet-contender: \(error)")
-            exit(1)
         }
     }
 

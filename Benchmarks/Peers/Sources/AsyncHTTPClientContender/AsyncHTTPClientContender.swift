@@ -1,6 +1,5 @@
 import AsyncHTTPClient
 import FoundationEssentials
-import Glibc
 import Measure
 import NIOCore
 import NIOHTTP1
@@ -10,15 +9,11 @@ import NIOSSL
 /// async-http-client as a contender: `SCENARIO URL [NAME=VALUE …]`.
 @main
 struct AsyncHTTPClientContender: Client {
-    static func main() async {
-        do {
-            let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
+    static func main() {
+        Program.main { arguments in
             let contender = AsyncHTTPClientContender(arguments)
             try await Measurement(arguments, of: contender).run()
             try await contender.client.shutdown()
-        } catch {
-            print("async-http-client-contender: \(error)")
-            exit(1)
         }
     }
 

@@ -7,14 +7,10 @@ import Measure
 /// It takes no authority of certificates on Linux, and so has no part in what is measured over TLS.
 @main
 struct URLSessionContender: Client {
-    static func main() async {
-        do {
-            let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
+    static func main() {
+        Program.main { arguments in
             guard let url = URL(string: arguments.url) else { throw URLError(.badURL) }
             try await Measurement(arguments, of: URLSessionContender(arguments, url: url)).run()
-        } catch {
-            print("urlsession-contender: \(error)")
-            exit(1)
         }
     }
 

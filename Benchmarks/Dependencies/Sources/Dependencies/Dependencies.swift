@@ -1,0 +1,22 @@
+import DequeModule
+import FoundationEssentials
+import HTTPTypes
+import HeapModule
+import Logging
+import SystemPackage
+
+/// Uses a little of everything.
+@main
+struct Dependencies {
+    static func main() async throws {
+        var queue: Deque<HTTPField> = [HTTPField(name: .accept, value: "*/*")]
+        var times: Heap<Int> = [2, 1]
+        let request = HTTPRequest(
+            method: .get, scheme: "https", authority: "example.com", path: FilePath("/").string,
+            headerFields: HTTPFields(Array(queue)))
+        let text = try JSONEncoder().encode([request.path ?? ""])
+        Logger(label: "dependencies").info(
+            "\(try JSONDecoder().decode([String].self, from: text)) \(queue.popFirst()?.value ?? "") \(times.popMin() ?? 0)"
+        )
+    }
+}

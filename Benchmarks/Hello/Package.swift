@@ -1,0 +1,13 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// What the smallest program with Martlet in it costs: to build, to store, to start.
+let package = Package(
+    name: "martlet-hello",
+    dependencies: [.package(name: "martlet", path: "../..")],
+    targets: [
+        .executableTarget(
+            name: "hello", dependencies: [.product(name: "Martlet", package: "martlet")],
+            path: "Sources/Hello")
+    ]
+)

@@ -1,0 +1,9 @@
+import Martlet
+
+/// Fetches a URL and prints the body.
+@main
+struct Hello {
+    static func main() async throws {
+        print(try await HTTPSession().get(CommandLine.arguments[1]).validated().text)
+    }
+}
