@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -247,6 +248,8 @@ func idle() {
 	pause("ready", input)
 	count, _ := rush(get, 600, 1)
 	pause(fmt.Sprintf("open %d", count), input)
+	debug.FreeOSMemory()
+	pause("trimmed", input)
 }
 
 func main() {

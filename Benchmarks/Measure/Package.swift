@@ -6,8 +6,11 @@ let package = Package(
     name: "Measure",
     products: [.library(name: "Measure", targets: ["Measure"])],
     targets: [
+        // What Glibc's module does not show.
+        .systemLibrary(name: "CMalloc"),
         .target(
             name: "Measure",
+            dependencies: ["CMalloc"],
             swiftSettings: [
                 .swiftLanguageMode(.v6),
                 .enableUpcomingFeature("NonisolatedNonsendingByDefault"),

@@ -111,7 +111,7 @@ def main():
     sys.stdout.reconfigure(line_buffering=True, encoding="utf-8")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     rounds = options.rounds or (3 if options.quick else 5)
-    with Nginx(raise_limits()) as server:
+    with Nginx(raise_limits(), holds_briefly=options.quick) as server:
         bench = Bench(server, options.quick, options.seconds)
         scenarios = list(chosen(bench, options))
         if options.list:

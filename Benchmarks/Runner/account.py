@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fault import Fault
 
@@ -28,7 +28,6 @@ class Process:
 
     account: str
     words: list
-    environment: dict = field(default_factory=dict)
     errors: bool = False
     timeout: float = 60
 
@@ -37,8 +36,7 @@ class Process:
         self.child = subprocess.Popen(
             [self.account, str(writing), *map(str, self.words)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if self.errors else None, text=True, pass_fds=[writing],
-            env={**os.environ, **self.environment})
+            stderr=subprocess.STDOUT if self.errors else None, text=True, pass_fds=[writing])
         os.close(writing)
         self.report = os.fdopen(reading)
         self.timer = threading.Timer(self.timeout, self.child.kill)

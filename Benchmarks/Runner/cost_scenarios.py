@@ -57,8 +57,8 @@ def scenarios(bench):
         numbers = []
         for count in [200, 1200]:
             with tempfile.NamedTemporaryFile() as file:
-                run(bench.account, bench.command(contender, "get", url, count=count),
-                    environment={"LD_PRELOAD": library, "ALLOCATIONS": file.name})
+                run(bench.account, ["env", f"LD_PRELOAD={library}", f"ALLOCATIONS={file.name}",
+                                    *bench.command(contender, "get", url, count=count)])
                 numbers.append(int(file.read()))
         return {"allocations": (numbers[1] - numbers[0]) / 1000}
 

@@ -62,6 +62,8 @@ http {{
     ssl_protocols TLSv1.3;
     ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
     ssl_buffer_size 16k;
+    # Bytes a second of an answer that is held back, so that connections pile up: for the first ones, no limit.
+    map $connections_active $held {{ default 200; 1 0; 2 0; }}
     server {{ listen 127.0.0.1:{plain} backlog=8192; include {directory}/locations; }}
     server {{ listen 127.0.0.1:{tls} ssl backlog=8192; include {directory}/locations; }}
     server {{
@@ -87,7 +89,7 @@ http {{
 LOCATIONS = """
 location / {{ return 200 "Hello, world!"; }}
 location = /article {{ default_type application/json; {fields} return 200 '{article}'; }}
-location = /held {{ limit_rate 1; return 200 "{held}"; }}
+location = /held {{ limit_rate $held; return 200 "{held}"; }}
 location = /status {{ stub_status; }}
 location /files/ {{ alias {directory}/files/; }}
 location /uploads/ {{ alias {directory}/uploads/; dav_methods PUT DELETE; }}
@@ -99,8 +101,10 @@ class Nginx:
 
     PORTS = ["plain", "tls", "plain_close", "tls_full", "tls_resumed"]
 
-    def __init__(self, descriptors):
+    def __init__(self, descriptors, holds_briefly):
         self.descriptors = descriptors
+        # Whether an answer that is held back comes after 5 seconds instead of 10.
+        self.holds_briefly = holds_briefly
         self.process = None
         # In memory where there is room, so that no disk is measured.
         memory = "/dev/shm"
@@ -171,7 +175,7 @@ class Nginx:
         fields = "".join(f'add_header {name} "{value}";' for name, value in FIELDS.items())
         with open(f"{self.directory}/locations", "w", encoding="ascii") as file:
             file.write(LOCATIONS.format(
-                fields=fields, article=ARTICLE, held="." * 16, directory=self.directory))
+                fields=fields, article=ARTICLE, held="." * (1000 if self.holds_briefly else 2000), directory=self.directory))
 
     def _make_certificate(self):
         """An authority that nobody else trusts, and a certificate of it for this address."""

@@ -1,4 +1,4 @@
-import Glibc
+import CMalloc
 
 /// Runs the scenario that a command line names, and prints what came of it as one line of JSON.
 public struct Measurement<Contender: Client>: Sendable {
@@ -93,7 +93,7 @@ public struct Measurement<Contender: Client>: Sendable {
         }
     }
 
-    /// Opens `connections=` at once and lets them rest. Before and after, a line is printed and one awaited, so that the
+    /// Opens `connections=` at once and lets them rest. At each step, a line is printed and one awaited, so that the
     /// one who started this can look at the process.
     private func idle() async throws {
         _ = try await client.get()
@@ -101,6 +101,9 @@ public struct Measurement<Contender: Client>: Sendable {
         let connections = arguments.number("connections", 1)
         let done = try await load(connections).run(.get, seconds: 600, limit: 1)
         Console.pause("open \(done.count)")
+        // What malloc keeps though nobody uses it goes back to the system.
+        malloc_trim(0)
+        Console.pause("trimmed")
     }
 
     private func measure(_ outcome: inout Outcome, _ body: (inout Outcome) async throws -> Void) async throws
