@@ -19,6 +19,6 @@ let package = Package(
                 .enableUpcomingFeature("ExistentialAny"),
                 .strictMemorySafety(),
                 .treatAllWarnings(as: .error),
-            ])
+            ]),
     ]
 )
