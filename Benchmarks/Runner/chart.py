@@ -18,7 +18,8 @@ def draw(all_results):
         if not names:
             continue
         most = max(max(results.values(name, measure.name)) for name in names) or 1
-        parts.append(f'<text x="8" y="{y}" class="title">{escape(results.scenario.title)}, {escape(measure.title)}</text>')
+        title = escape(f"{results.scenario.title}, {measure.title}")
+        parts.append(f'<text x="8" y="{y}" class="title">{title}</text>')
         y += 10
         for name in names:
             values = results.values(name, measure.name)

@@ -175,7 +175,8 @@ class Nginx:
         fields = "".join(f'add_header {name} "{value}";' for name, value in FIELDS.items())
         with open(f"{self.directory}/locations", "w", encoding="ascii") as file:
             file.write(LOCATIONS.format(
-                fields=fields, article=ARTICLE, held="." * (1000 if self.holds_briefly else 2000), directory=self.directory))
+                fields=fields, article=ARTICLE, directory=self.directory,
+                held="." * (1000 if self.holds_briefly else 2000)))
 
     def _make_certificate(self):
         """An authority that nobody else trusts, and a certificate of it for this address."""
@@ -186,7 +187,8 @@ class Nginx:
                 raise Fault("openssl " + words[0] + ": " + done.stderr)
         key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
         openssl("req", "-x509", *key, "-keyout", "authority.key", "-out", "authority.pem", "-days", "30",
-                "-subj", "/CN=Martlet benchmarks", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+                "-subj", "/CN=Martlet benchmarks",
+                "-addext", "keyUsage=critical,keyCertSign,cRLSign")
         openssl("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=127.0.0.1")
         with open(f"{self.directory}/extensions", "w", encoding="ascii") as file:
             file.write("subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n")
