@@ -31,7 +31,7 @@ def arguments():
     parser.add_argument("--only", default="", help="scenarios to run: names or patterns, joined by commas")
     parser.add_argument("--with", dest="contenders", default="", help="contenders to run: the same")
     parser.add_argument("--rounds", type=int, help="rounds (5; quick: 3)")
-    parser.add_argument("--seconds", type=float, help="how long a run of requests takes (2; quick: 0.7)")
+    parser.add_argument("--seconds", type=float, help="how long a run of requests takes (2; quick: 0.5)")
     parser.add_argument("--list", action="store_true", help="name the scenarios and their contenders")
     parser.add_argument("--out", default=f"{BENCHMARKS}/.results", help="where the results are written")
     return parser.parse_args()

@@ -14,8 +14,8 @@ class Bench:
         self.server = server
         self.programs = Programs()
         self.quick = quick
-        self.seconds = seconds or (0.7 if quick else 2.0)
-        self.warm = 0.2 if quick else 0.4
+        self.seconds = seconds or (0.5 if quick else 2.0)
+        self.warm = 0.15 if quick else 0.4
 
     @property
     def account(self):

@@ -20,8 +20,8 @@ def write(all_results, machine, command, rounds, chart):
     lines = [
         "# Results", "",
         f"Written by `{command}` on {machine['date']}. Do not edit: the next run writes it anew.", "",
-        f"All contenders of a scenario run in turns, each as a process of its own, {rounds} rounds unless a table "
-        "shows a single figure; a figure is the median of its rounds, in brackets the least and the greatest. A ratio is "
+        f"All contenders of a scenario run in turns, each as a process of its own, {rounds} rounds unless a "
+        "table shows a single figure; a figure is the median of its rounds, in brackets the least and the greatest. A ratio is "
         "taken within each round. The server is nginx with one worker on the same machine, over loopback; over TLS it "
         "speaks TLS 1.3 with TLS_AES_128_GCM_SHA256 to everybody. CPU time is the operating system's account of the "
         "contender's process while it was measured (of wrk's whole process), its own code and the kernel's for it; "

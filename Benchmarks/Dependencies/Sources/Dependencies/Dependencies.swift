@@ -15,8 +15,8 @@ struct Dependencies {
             method: .get, scheme: "https", authority: "example.com", path: FilePath("/").string,
             headerFields: HTTPFields(Array(queue)))
         let text = try JSONEncoder().encode([request.path ?? ""])
-        Logger(label: "dependencies").info(
-            "\(try JSONDecoder().decode([String].self, from: text)) \(queue.popFirst()?.value ?? "") \(times.popMin() ?? 0)"
-        )
+        let paths = try JSONDecoder().decode([String].self, from: text)
+        let accept = queue.popFirst()?.value ?? ""
+        Logger(label: "dependencies").info("\(paths) \(accept) \(times.popMin() ?? 0)")
     }
 }
