@@ -114,6 +114,7 @@ package struct ServerMachine: ~Copyable, Sendable {
         guard let parsed = try parser.parse(unread) else {
             return Received(consumed: 0, event: .needMoreBytes)
         }
+        pendingHeadByteCount = 0
         let head = parsed.head
         let framing = try FramingDecision.request(head, limits: limits).framing
         persists = PersistenceRule.persists(version: head.version, fields: head.fields)

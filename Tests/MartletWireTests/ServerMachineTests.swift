@@ -132,6 +132,31 @@ struct ServerMachineTests {
         #expect(try faultOfEnd(after: chunked) == .truncated(.chunked(received: 3)))
     }
 
+    @Test("A cut body is reported at the same place, however its head arrived")
+    func cutBodyOffset() throws {
+        let bytes = Array("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhel".utf8)
+        func fault(sizeOfPieces size: Int) throws -> WireError? {
+            var machine = ServerMachine()
+            var position = 0
+            for end in stride(from: size, through: bytes.count, by: size) {
+                while true {
+                    let received = try machine.receive(bytes.span.extracting(position..<end))
+                    position += received.consumed
+                    if received.event == .needMoreBytes { break }
+                }
+            }
+            do throws(WireError) {
+                _ = try machine.receiveEndOfStream()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let whole = try fault(sizeOfPieces: bytes.count)
+        #expect(whole?.code == .truncated(.length(expected: 5, received: 3)))
+        #expect(try fault(sizeOfPieces: 1) == whole)
+    }
+
     @Test("The next request cannot start before this one ended")
     func nextOutOfOrder() {
         var machine = ServerMachine()
