@@ -102,8 +102,7 @@ package final class ContentDecoder {
                     progress.consumed += step.consumed
                     totalInput += step.consumed
                 } else {
-                    try unsafe refill(stages[index - 1], index - 1, input, endOfInput, &progress)
-                    step = try unsafe drain(stages[index - 1], with: stage.inflater, into: room)
+                    step = try unsafe drainOrRefill(index, input, endOfInput, into: room, &progress)
                 }
             } catch {
                 // The stage after this one gets what was decoded; asking again brings the error back.
@@ -126,6 +125,19 @@ package final class ContentDecoder {
         } else {
             stage.unread = 0..<produced
         }
+    }
+
+    /// Lets a stage write from the bytes of the one before it, which is asked for more only when nothing else
+    /// comes: an error there is seen when all that came before it was decoded, however much room there is.
+    private func drainOrRefill(
+        _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool,
+        into output: UnsafeMutableRawBufferPointer, _ progress: inout Progress
+    ) throws(ContentDecodingError) -> Inflater.Step {
+        let inflater = stages[index].inflater
+        let step = try unsafe drain(stages[index - 1], with: inflater, into: output)
+        if step.consumed > 0 || step.produced > 0 || step.isFinished { return step }
+        try unsafe refill(stages[index - 1], index - 1, input, endOfInput, &progress)
+        return try unsafe drain(stages[index - 1], with: inflater, into: output)
     }
 
     /// Has a stage write into its buffer if that was read to the end.

@@ -212,6 +212,30 @@ struct ContentDecoderTests {
         }
     }
 
+    @Test("Of two layers with wrong checksums the inner one is named, in whatever pieces they come")
+    func nestedChecksums() {
+        var inner = Deflated.bytes(Deflated.sample(400), as: .zlib)
+        inner[inner.count - 1] ^= 1
+        var wire = Deflated.bytes(inner, as: .gzip)
+        wire[wire.count - 8] ^= 1
+        let expected = Outcome(bytes: Deflated.sample(400), error: .checksumMismatch(.deflate))
+        #expect(streamed([wire], codings: [.gzip, .deflate]) == expected)
+        #expect(streamed(wire.map { [$0] }, codings: [.gzip, .deflate]) == expected)
+    }
+
+    @Test(
+        "What an inner coding holds is handed out before an error of the outer one, however little room there is"
+    )
+    func nestedErrorComesLast() {
+        let zeros = [UInt8](repeating: 0, count: 2000)
+        var wire = Deflated.bytes(Deflated.bytes(zeros, as: .raw), as: .gzip)
+        wire[wire.count - 8] ^= 1
+        let expected = Outcome(bytes: zeros, error: .checksumMismatch(.gzip))
+        for room in [1, 7, 300, 4096] {
+            #expect(streamed([wire], codings: [.gzip, .deflate], room: room) == expected, "room for \(room)")
+        }
+    }
+
     @Test("Without codings the bytes are copied")
     func identity() {
         let sample = Deflated.sample(1000)
