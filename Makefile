@@ -1,10 +1,11 @@
 # Everything a newcomer needs: `make demo` and `make test`. `make help` lists the rest.
 
 SWIFT ?= swift
-SOURCES := Package.swift Sources Tests $(wildcard Benchmarks/Package.swift Benchmarks/*/Package.swift) \
+SOURCES := Package.swift Sources Tests Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/*/Package.swift) \
 	$(wildcard Benchmarks/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Hello Benchmarks/Dependencies)
 # Tests that run at once. Swift's pool has a thread for each processor; hundreds of tests on two of them would make each
 # other's clocks run out. Read by Swift Testing.
+export TIME ENTRY INPUT JOBS
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # Tests to run: FILTER='MartletWireTests' make test
 FILTER ?=
@@ -12,7 +13,7 @@ FILTER ?=
 SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests)\.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
+.PHONY: help demo test bench fuzz fuzz-reproduce fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,5 +58,17 @@ sanitize-thread sanitize-address: sanitize-%:
 	@Scripts/install.sh test
 	@Scripts/sanitize.sh $* '$(FILTERED)'
 
+fuzz: ## Fuzz each entry point for TIME seconds, 60 by default (ENTRY=… one of them, JOBS=… at once)
+	@Scripts/install.sh build
+	@Scripts/fuzz.sh run
+
+fuzz-reproduce: ## Run one INPUT=… of the fuzzer's again
+	@Scripts/install.sh build
+	@Scripts/fuzz.sh reproduce
+
+fuzz-minimise: ## Write what the fuzzer found new into Fuzz/Corpus
+	@Scripts/install.sh build
+	@Scripts/fuzz.sh minimise
+
 clean: ## Delete all that was built
-	rm -rf .build .build-tsan .build-asan Benchmarks/.build Benchmarks/*/.build Benchmarks/.results
+	rm -rf .build .build-tsan .build-asan .build-fuzz Benchmarks/.build Benchmarks/*/.build Benchmarks/.results

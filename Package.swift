@@ -61,6 +61,11 @@ let package = Package(
         .executableTarget(
             name: "MartletCLI", dependencies: ["Martlet", "MartletTesting", argumentParser],
             swiftSettings: strict),
+        // What the fuzzer checks, as functions of bytes, so that the tests replay it without the fuzzer.
+        .target(
+            name: "MartletFuzzing",
+            dependencies: ["MartletWire", "MartletTransport", "MartletClient", httpTypes],
+            path: "Fuzz/MartletFuzzing", swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),
         .testTarget(name: "MartletTransportTests", dependencies: ["MartletTransport"], swiftSettings: strict),
         .testTarget(
@@ -78,7 +83,18 @@ let package = Package(
             dependencies: ["MartletTesting", "MartletTransport", "MartletWire", systemPackage],
             swiftSettings: strict),
         .testTarget(
+            name: "MartletFuzzingTests",
+            dependencies: ["MartletFuzzing", "MartletWire", "MartletClient"], swiftSettings: strict),
+        .testTarget(
             name: "IntegrationTests",
             dependencies: ["Martlet", "MartletTesting", "MartletCLI", systemPackage], swiftSettings: strict),
     ]
 )
+
+// The fuzzer's program links only with libFuzzer, whose main function it uses: it is there for `make fuzz` alone.
+if Context.environment["MARTLET_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "MartletFuzzer", dependencies: ["MartletFuzzing"], path: "Fuzz/MartletFuzzer",
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
+}

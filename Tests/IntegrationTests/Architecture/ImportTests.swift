@@ -11,6 +11,19 @@ struct ImportTests {
         }
     }
 
+    @Test(
+        "A target of the fuzz harness imports only what its row names",
+        arguments: LayerRule.fuzzing.map(\.target))
+    func harnessKeepsItsRow(_ target: String) throws {
+        let rule = try #require(LayerRule.fuzzing.first { $0.target == target })
+        let files = Repository.swiftFiles(below: "Fuzz/\(target)")
+        #expect(!files.isEmpty)
+        for file in files {
+            let violations = rule.violations(in: try Repository.text(file))
+            #expect(violations.isEmpty, "\(file) imports \(violations.joined(separator: ", "))")
+        }
+    }
+
     @Test("Each target under Sources has a row, and each row a target")
     func rowsAreComplete() throws {
         let targets = try Repository.contents(of: "Sources")

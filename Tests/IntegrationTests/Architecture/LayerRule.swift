@@ -1,6 +1,6 @@
 /// Which modules a target may import: the rows of the table of layers in `CONTRIBUTING.md`.
 struct LayerRule {
-    /// The target's name, which is the name of its folder under `Sources`.
+    /// The target's name, which is the name of its folder under `Sources`, or under `Fuzz`.
     let target: String
     /// The modules it may import.
     let allowed: Set<String>
@@ -28,6 +28,14 @@ struct LayerRule {
             "MartletCLI", "Martlet", "MartletTesting", "MartletClient", "MartletWire", "MartletTransport",
             "ArgumentParser", "SystemPackage", "HTTPTypes", "Logging", "FoundationEssentials", "Glibc",
             "Synchronization", "CLinux"),
+    ]
+
+    /// One row for each target of the fuzz harness, under `Fuzz`.
+    static let fuzzing = [
+        LayerRule(
+            "MartletFuzzing", "MartletWire", "MartletTransport", "MartletClient", "HTTPTypes",
+            "Synchronization"),
+        LayerRule("MartletFuzzer", "MartletFuzzing", "Dispatch", "Glibc", "Synchronization"),
     ]
 
     init(_ target: String, _ allowed: String...) {

@@ -1,0 +1,52 @@
+import MartletClient
+
+extension FuzzEntry {
+    /// A compressed body.
+    ///
+    /// Control 0: the codings (`0` gzip, `1` deflate, `2` gzip twice, `3` deflate in gzip). Control 1: bit 0
+    /// allows 1,000 bytes instead of 256 KiB, bit 1 allows but 2 to 1 from 64 bytes on. Control 2: the room
+    /// for output, when the body comes in pieces, as many bytes as the control's number.
+    ///
+    /// However the bytes arrive and whatever room there is, the same output and the same error come of them,
+    /// never more than is allowed. Only the ratio is watched from one call to the next, so under it only the
+    /// bounds are checked.
+    static let contentCoding = FuzzEntry("content-coding") { (bytes) throws(FuzzFinding) in
+        let input = FuzzInput(bytes)
+        let codings = codings(input[0])
+        let limit = input.isSet(0, at: 1) ? 1000 : 256 * 1024
+        let watchesRatio = input.isSet(1, at: 1)
+        let limits = DecompressionLimits(
+            maximumByteCount: limit, maximumRatio: watchesRatio ? 2 : 100,
+            ratioThreshold: watchesRatio ? 64 : 10 << 20)
+        let room = max(1, Int(input[2]))
+        let arrivals = input.arrivals(from: 3)
+        let whole = try DecodedBody(input.payload, arrivals[0], codings, limits, room: 64 * 1024)
+        for (other, room) in zip(arrivals.dropFirst(), [64 * 1024, room]) {
+            let pieces = try DecodedBody(input.payload, other, codings, limits, room: room)
+            if watchesRatio { continue }
+            try require(pieces == whole, "\(pieces) when \(other), and \(whole) at once")
+        }
+        try checkStored(input.payload)
+    }
+
+    private static func codings(_ control: UInt8) -> [ContentCoding] {
+        switch control {
+        case UInt8(ascii: "1"): [.deflate]
+        case UInt8(ascii: "2"): [.gzip, .gzip]
+        case UInt8(ascii: "3"): [.gzip, .deflate]
+        default: [.gzip]
+        }
+    }
+
+    /// Any bytes in a stored block of raw deflate (RFC 1951 §3.2.4) decode to themselves.
+    private static func checkStored(_ bytes: [UInt8]) throws(FuzzFinding) {
+        let stored = bytes.prefix(65_535)
+        let count = UInt16(truncatingIfNeeded: stored.count)
+        let low = UInt8(truncatingIfNeeded: count)
+        let high = UInt8(truncatingIfNeeded: count >> 8)
+        let body = [0x01, low, high, ~low, ~high] + stored
+        let decoded = try DecodedBody(body, .whole(body.count), [.deflate], DecompressionLimits(), room: 4096)
+        try require(
+            decoded.error == nil && decoded.bytes.elementsEqual(stored), "a stored block is \(decoded)")
+    }
+}

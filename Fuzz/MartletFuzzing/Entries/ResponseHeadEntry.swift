@@ -1,0 +1,79 @@
+import MartletWire
+
+extension FuzzEntry {
+    /// The head of a response. Control 0: limits.
+    ///
+    /// However the bytes arrive, the same head or the same error comes of them; what was let through is
+    /// within the limits, holds nothing that could split a message, and reads back equal when it is written
+    /// again.
+    static let responseHead = FuzzEntry("response-head") { (bytes) throws(FuzzFinding) in
+        let input = FuzzInput(bytes)
+        let limits = WireLimits(input, at: 0)
+        let arrivals = input.arrivals(from: 1)
+        let whole = HeadReading(input.payload, arrivals[0], limits)
+        for other in arrivals.dropFirst() {
+            let reading = HeadReading(input.payload, other, limits)
+            try require(reading == whole, "\(reading) when \(other), and \(whole) at once")
+        }
+        guard case .head(let parsed) = whole else { return }
+        try parsed.checkBounds(in: input.payload, limits)
+        try parsed.head.checkRoundTrip()
+    }
+}
+
+/// What a head parser made of an input.
+private enum HeadReading: Equatable {
+    case head(HeadParser.Parsed)
+    case incomplete
+    case refused(WireError)
+
+    init(_ bytes: [UInt8], _ arrivals: Arrivals, _ limits: WireLimits) {
+        var parser = HeadParser(limits: limits)
+        self = .incomplete
+        do throws(WireError) {
+            for count in arrivals {
+                guard let parsed = try parser.parse(bytes.span.extracting(0..<count)) else { continue }
+                self = .head(parsed)
+                return
+            }
+        } catch {
+            self = .refused(error)
+        }
+    }
+}
+
+extension HeadParser.Parsed {
+    fileprivate func checkBounds(in bytes: [UInt8], _ limits: WireLimits) throws(FuzzFinding) {
+        try require(byteCount <= bytes.count, "the head has \(byteCount) bytes of \(bytes.count)")
+        try require(byteCount <= limits.headByteLimit, "the head has \(byteCount) bytes, beyond its limit")
+        try require(head.fields.count < limits.lineCountLimit, "the head has \(head.fields.count) fields")
+        try require((100...999).contains(head.status), "the status is \(head.status)")
+        try FieldRules.check(head.fields)
+    }
+}
+
+extension ResponseHead {
+    /// Writes the head again and reads that.
+    fileprivate func checkRoundTrip() throws(FuzzFinding) {
+        var encoder = ResponseEncoder()
+        let isSame: Bool
+        do throws(WireError) {
+            try encoder.begin(status: status, reason: reason, version: version)
+            try encoder.fields(fields)
+            encoder.end()
+        } catch {
+            // Repeated framing and routing fields are read, and judged later; they are never written.
+            let isExpected = error.code == .conflictingFraming || error.code == .repeatedField
+            try require(isExpected, "a head that was read is not written: \(error)")
+            return
+        }
+        var parser = HeadParser()
+        do throws(WireError) {
+            let again = try parser.parse(encoder.bytes.span)
+            isSame = again?.byteCount == encoder.bytes.count && again?.head == self
+        } catch {
+            throw FuzzFinding("a head that was written is refused: \(error)")
+        }
+        try require(isSame, "\(self) does not read back equal")
+    }
+}

@@ -1,0 +1,8 @@
+extension FuzzEntry {
+    /// All entries, in the order they are fuzzed.
+    package static let all: [FuzzEntry] = [
+        responseHead, responseStream, chunkedBody, requestStream, requestWriting, fieldValues, url,
+        contentCoding,
+        session,
+    ]
+}

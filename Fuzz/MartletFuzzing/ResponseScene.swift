@@ -1,0 +1,25 @@
+import MartletWire
+
+/// What is settled before the first byte of a response comes.
+struct ResponseScene: Sendable {
+    /// The method of the request.
+    let method: String
+    /// The version of the request.
+    let version: WireVersion
+    /// What the response may cost.
+    let limits: WireLimits
+    /// Whether the stream ends in order.
+    let isCleanEnd: Bool
+
+    /// The scene that the first three controls ask for.
+    init(_ input: FuzzInput) {
+        switch input[0] {
+        case UInt8(ascii: "H"): method = "HEAD"
+        case UInt8(ascii: "C"): method = "CONNECT"
+        default: method = "GET"
+        }
+        limits = WireLimits(input, at: 1)
+        isCleanEnd = !input.isSet(0, at: 2)
+        version = input.isSet(1, at: 2) ? .http10 : .http11
+    }
+}

@@ -1,0 +1,56 @@
+import MartletClient
+import MartletTransport
+import MartletWire
+
+/// What three calls of a session came to.
+struct SessionReading: Equatable {
+    /// What a call came to.
+    enum Outcome: Equatable {
+        case answered(ResponseHead, interim: Int, body: [UInt8], trailers: FieldBlock?)
+        case left
+        case failed(HTTPError.Code, message: String)
+    }
+
+    private(set) var outcomes: [Outcome] = []
+
+    /// Runs a session against the peer that the input describes.
+    static func of(
+        _ input: FuzzInput, isPiecemeal: Bool, pieceSizes: [Int]
+    ) async throws(FuzzFinding) -> SessionReading {
+        let end: ScriptedPeer.End =
+            switch input[2] {
+            case UInt8(ascii: "1"): .cut
+            case UInt8(ascii: "2"): .reset
+            default: .clean
+            }
+        let call = SessionCall(input)
+        let conduct = ScriptedPeer.Conduct(
+            isPiecemeal: isPiecemeal, takesPieces: isPiecemeal && call.hasBody, pieceSizes: pieceSizes,
+            end: end)
+        let peer = ScriptedPeer(input.payload, conduct: conduct)
+        var reading = SessionReading()
+        let session = HTTPSession(configuration: call.configuration(connectingTo: peer))
+        for _ in 0..<3 { reading.outcomes.append(try await call.run(in: session)) }
+        await session.finishAndInvalidate()
+        try await checkEnd(session, peer)
+        return reading
+    }
+
+    /// Whether all connections are closed and what was sent on them was requests.
+    private static func checkEnd(_ session: HTTPSession, _ peer: ScriptedPeer) async throws(FuzzFinding) {
+        for stream in peer.streams {
+            // A body that was left may still be read to its end by a task nobody waits for; that never takes
+            // long.
+            var patience = 200
+            while !stream.isClosed, patience > 0 {
+                patience -= 1
+                try? await Task.sleep(for: .milliseconds(1))
+            }
+            try require(stream.isClosed, "a connection is open behind its session")
+            let written = stream.written
+            let sent = RequestReading(written, .whole(written.count), .default)
+            if case .truncated = sent.error?.code { continue }
+            try require(sent.error == nil, "what was sent is no request: \(String(describing: sent.error))")
+        }
+    }
+}
