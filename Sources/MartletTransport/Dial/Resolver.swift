@@ -17,32 +17,21 @@ public protocol Resolver: Sendable {
 
 /// The system's resolver: `getaddrinfo`, on a thread of its own kind, since it blocks.
 ///
-/// A cancelled look-up returns at once; the blocked call ends when it ends.
+/// Calls that want the same name at the same time share one look-up. A cancelled one returns at once; the blocked call
+/// ends when it ends.
 public struct SystemResolver: Resolver {
     /// The system's resolver.
     public init() {}
 
     /// The addresses, in the order the system prefers them.
     public func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
-        let answer = OneShot<Result<[SocketAddress], ResolutionError>>()
         guard case .success(let loop) = EventLoop.shared else {
             throw ResolutionError(host: host, message: "the event loop could not be started")
         }
-        BlockingWorkers.shared.submit {
-            answer.fulfil(SystemResolver.lookUp(host, port: port))
-        }
-        let outcome = await withTaskCancellationHandler {
-            await answer.wait(until: .distantFuture, on: loop)
-        } onCancel: {
-            answer.interrupt()
-        }
-        switch outcome {
-        case .value(let result): return try result.get()
-        case .timedOut, .interrupted: throw ResolutionError(host: host, message: "the look-up was cancelled")
-        }
+        return try await LookUps.system.addresses(of: host, port: port, loop: loop)
     }
 
-    private static func lookUp(_ host: String, port: Int) -> Result<[SocketAddress], ResolutionError> {
+    static func lookUp(_ host: String, port: Int) -> Result<[SocketAddress], ResolutionError> {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
