@@ -48,7 +48,14 @@ package final class Dialer: Sendable {
         } onCancel: {
             control.cancel()
         }
-        return try result.get()
+        let connected = try result.get()
+        // The handler cannot run any more. Where it has run, it has interrupted the socket for good, though connecting may
+        // have succeeded in the same moment: whoever got that connection would be told that it was cancelled.
+        guard !control.isCancelled else {
+            connected.stream.close()
+            throw failure(.connecting, .interrupted, connected.timings)
+        }
+        return connected
     }
 
     private func open(

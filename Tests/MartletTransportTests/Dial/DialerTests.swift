@@ -1,0 +1,54 @@
+import Synchronization
+import Testing
+
+@testable import MartletTransport
+
+@Suite("Dialer")
+struct DialerTests {
+    /// Connects when it is told to, whether or not its task was cancelled meanwhile.
+    private final class SlowConnector: StreamConnector {
+        let entered = OneShot<Void>()
+        let released = OneShot<Void>()
+        let stream: any ByteStream
+        private let loop: EventLoop
+
+        init(_ stream: any ByteStream, loop: EventLoop) {
+            self.stream = stream
+            self.loop = loop
+        }
+
+        func connect(to destination: Destination) async throws(TransportError) -> any ByteStream {
+            entered.fulfil(())
+            _ = await released.wait(until: .distantFuture, on: loop)
+            return stream
+        }
+    }
+
+    // What was cancelled in the moment of its success came out as a connection whose every wait was interrupted; the next
+    // request in line got it, and was told that it had been cancelled.
+    @Test("A dial that was cancelled leaves nothing open, even where connecting succeeded")
+    func cancelledSuccess() async throws {
+        let loop = EventLoop.sharedOrStalled
+        let (stream, peer) = MemoryStream.pair(loop: loop)
+        let connector = SlowConnector(stream, loop: loop)
+        let dialer = Dialer(settings: DialSettings(connector: connector), loop: loop)
+        let dial = Task { () -> DialError? in
+            do throws(DialError) {
+                _ = try await dialer.dial(
+                    Destination(isSecure: false, host: "mock.example", port: 80), until: .distantFuture)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        _ = await connector.entered.wait(until: .distantFuture, on: loop)
+        dial.cancel()
+        connector.released.fulfil(())
+        let error = try #require(await dial.value)
+        guard case .interrupted = error.cause else {
+            Issue.record("\(error)")
+            return
+        }
+        #expect(peer.probe() == .unusable)
+    }
+}
