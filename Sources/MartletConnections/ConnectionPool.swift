@@ -436,4 +436,10 @@ package final class ConnectionPool: TimerTarget {
                 waiting: state.machine.waitingCount, opened: state.openedCount, reused: state.reusedCount)
         }
     }
+
+    /// Counts of the present moment for every host with a connection or a request that waits. Takes time in proportion to
+    /// their number.
+    package var hostCounts: [ConnectionKey: PoolCounts] {
+        state.withLock { $0.machine.snapshot.hosts }
+    }
 }

@@ -325,6 +325,14 @@ public actor HTTPSession {
         core.runningCount
     }
 
+    /// What the session holds at this moment, host by host, and what all sessions of the process hold together.
+    ///
+    /// Takes time in proportion to the number of hosts and of open descriptors: meant for a look now and then, not for each
+    /// request.
+    public nonisolated var diagnostics: SessionDiagnostics {
+        SessionDiagnostics(core)
+    }
+
     /// Changes how many connections there may be, while calls run; views share the change.
     public nonisolated func setPoolLimits(_ limits: PoolLimits) {
         core.pool.setLimits(limits)

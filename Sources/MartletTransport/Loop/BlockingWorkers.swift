@@ -33,6 +33,11 @@ package final class BlockingWorkers: Sendable {
         semaphore = Semaphore()
     }
 
+    /// How many threads there are now.
+    package var threadCount: Int {
+        state.withLock { $0.threadCount }
+    }
+
     /// Runs a blocking closure on a worker and returns what it returns.
     ///
     /// The closure is not stopped when the task is cancelled, since a blocking call cannot be; callers that must return

@@ -98,6 +98,22 @@ package final class EventLoop: TaskExecutor {
         poller.wake()
     }
 
+    // MARK: Looking
+
+    /// How many sockets are registered, listening ones included. Takes time in proportion to the highest descriptor.
+    package var socketCount: Int {
+        registrations.withLock { registrations in
+            registrations.byDescriptor.reduce(0) { count, registration in
+                registration == nil ? count : count + 1
+            }
+        }
+    }
+
+    /// How many timers are armed, those included whose target is gone.
+    package var timerCount: Int {
+        agenda.withLock { $0.timers.count }
+    }
+
     // MARK: Sockets
 
     /// Registers a descriptor for both directions.
