@@ -48,6 +48,8 @@ package final class EventLoop: TaskExecutor {
 
     private struct Agenda {
         var timers = Heap<Timer>()
+        /// At how many timers those whose target is gone are swept out.
+        var sweepCount = EventLoop.leastSweepCount
         var jobs = Deque<UnownedJob>()
         /// Until when the thread sleeps; zero while it is awake and will look at the agenda before sleeping.
         var sleepsUntil = MonotonicTime(nanoseconds: 0)
@@ -80,6 +82,9 @@ package final class EventLoop: TaskExecutor {
         case .failure: EventLoop(poller: Poller(stalled: ()))
         }
     }()
+
+    /// Fewer timers than this are not worth sweeping: some forty bytes each.
+    private static let leastSweepCount = 1024
 
     private init(poller: consuming Poller) {
         self.poller = poller
@@ -170,11 +175,36 @@ package final class EventLoop: TaskExecutor {
     }
 
     private func insert(_ timer: Timer) {
-        let mustWake = agenda.withLock { agenda in
+        let (mustWake, swept) = agenda.withLock { agenda in
             agenda.timers.insert(timer)
-            return timer.deadline < agenda.sleepsUntil
+            let isFull = agenda.timers.count >= agenda.sweepCount
+            return (timer.deadline < agenda.sleepsUntil, isFull ? sweep(&agenda) : [])
         }
+        // Released outside of the lock: they may be the last references.
+        _ = consume swept
         if mustWake { poller.wake() }
+    }
+
+    /// Takes out the timers whose target is gone. They would come to nothing at their deadline, but a minute's worth of
+    /// requests that were given up is a hundred thousand of them.
+    ///
+    /// The next sweep comes when there are twice as many as were left, so that its cost is shared by as many insertions.
+    /// - Returns: The objects looked at, which the caller lets go when it has given up the lock.
+    private func sweep(_ agenda: inout Agenda) -> [any TimerTarget] {
+        var objects: [any TimerTarget] = []
+        let live = agenda.timers.unordered.filter { timer in
+            switch timer.target {
+            case .socket(let descriptor, let number): return readiness(descriptor, number) != nil
+            case .object(let reference):
+                guard let object = reference.object else { return false }
+                objects.append(object)
+                return true
+            case .retained: return true
+            }
+        }
+        agenda.timers = Heap(live)
+        agenda.sweepCount = max(EventLoop.leastSweepCount, 2 * live.count)
+        return objects
     }
 
     private func readiness(_ descriptor: Int32, _ number: UInt32) -> Readiness? {

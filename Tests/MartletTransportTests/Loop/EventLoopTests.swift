@@ -55,6 +55,22 @@ struct EventLoopTests {
         #expect(reference == nil)
     }
 
+    @Test("Timers whose targets are gone are swept out long before their time, and the others still fire")
+    func sweeps() async throws {
+        let loop = try EventLoop.start()
+        defer { loop.stop() }
+        let hour = MonotonicTime.now().advanced(by: .seconds(3600))
+        let kept = (0..<300).map { _ in Target() }
+        for target in kept { loop.schedule(target, token: 1, at: hour) }
+        let soon = Target()
+        loop.schedule(soon, token: 1, at: MonotonicTime.now().advanced(by: .milliseconds(50)))
+        for _ in 0..<20_000 { loop.schedule(Target(), token: 1, at: hour) }
+        #expect(loop.timerCount >= 300)
+        #expect(loop.timerCount <= 1024)
+        _ = await soon.fired.wait(until: .distantFuture, on: loop)
+        #expect(kept.allSatisfy { $0.count.load(ordering: .relaxed) == 0 })
+    }
+
     @Test("A timer armed for sooner than the one the loop sleeps for is in time")
     func overtakes() async throws {
         let loop = try EventLoop.start()
