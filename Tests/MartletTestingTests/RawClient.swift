@@ -14,8 +14,17 @@ final class RawClient: Sendable {
 
     /// Connects to an origin's address, over TLS with a context where one is given.
     convenience init(_ origin: TestOrigin, tls: TLSContext? = nil, name: String = "localhost") async throws {
+        try await self.init(origin.socketAddress, tls: tls, name: name)
+    }
+
+    /// Connects to a fault proxy.
+    convenience init(_ proxy: FaultProxy, tls: TLSContext? = nil) async throws {
+        let address = try #require(SocketAddress(literal: "127.0.0.1", port: proxy.port))
+        try await self.init(address, tls: tls, name: "localhost")
+    }
+
+    private convenience init(_ address: SocketAddress, tls: TLSContext?, name: String) async throws {
         let loop = try EventLoop.shared.get()
-        let address = origin.socketAddress
         let attempt = try ConnectAttempt(to: address, options: SocketOptions(), loop: loop)
         let deadline = MonotonicTime.now().advanced(by: .seconds(10))
         try await attempt.finish(until: deadline)
