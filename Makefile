@@ -2,7 +2,7 @@
 
 SWIFT ?= swift
 SOURCES := Package.swift Sources Tests Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/*/Package.swift) \
-	$(wildcard Benchmarks/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Hello Benchmarks/Dependencies)
+	$(wildcard Benchmarks/Sources Benchmarks/Soak/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Hello Benchmarks/Dependencies)
 # Tests that run at once. Swift's pool has a thread for each processor; hundreds of tests on two of them would make each
 # other's clocks run out. Read by Swift Testing.
 export TIME ENTRY INPUT JOBS
@@ -11,9 +11,14 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 FILTER ?=
 # What `make sanitize-quick` runs: where memory is handled by hand, and where tasks and threads meet.
 SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests)\.
+# What `make soak` runs: ONLY='in-flight storm' some of it, MINUTES how long the storm lasts, COUNT and SEED for a try.
+ONLY ?=
+MINUTES ?= 60
+COUNT ?=
+SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench fuzz fuzz-reproduce fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
+.PHONY: help demo test bench soak fuzz fuzz-reproduce fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +35,10 @@ bench: ## Measure Martlet beside its peers, in turns (QUICK=1 in minutes; ONLY='
 	@Scripts/install.sh bench
 	@python3 Benchmarks/Runner $(if $(QUICK),--quick) $(if $(ONLY),--only '$(ONLY)') $(if $(WITH),--with '$(WITH)') \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(LIST),--list)
+
+soak: ## Run the long scenarios, above an hour in all: floods, faults, leaks (ONLY=name, MINUTES=n; list: soak list)
+	@Scripts/install.sh soak
+	@Scripts/soak.sh '$(ONLY)' '$(MINUTES)' '$(COUNT)' '$(SEED)'
 
 build: ## Build all for debugging, tests too
 	@Scripts/install.sh build

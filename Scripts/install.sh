@@ -5,6 +5,7 @@
 #   Scripts/install.sh test     the same, and the real servers the tests talk to
 #   Scripts/install.sh lint     nothing to install: checks that the toolchain has swift-format
 #   Scripts/install.sh bench    the same as build, a server to measure against, its peers and the tools to measure with
+#   Scripts/install.sh soak     the same as test: what the long scenarios and the sanitizers talk to
 set -euo pipefail
 
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
@@ -41,10 +42,10 @@ find_missing() {
 build=(pkg-config libssl-dev zlib1g-dev)
 case "${1:-}" in
     build) wanted=("${build[@]}") ;;
-    test) wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates) ;;
+    test | soak) wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates) ;;
     bench) wanted=("${build[@]}" nginx wrk curl openssl python3 golang-go libcurl4-openssl-dev gcc libc6-dev valgrind) ;;
     lint) wanted=() ;;
-    *) fail "usage: $0 build|test|lint|bench" ;;
+    *) fail "usage: $0 build|test|lint|bench|soak" ;;
 esac
 
 command -v swift >/dev/null 2>&1 || fail "no 'swift' in PATH: Swift 6.2 or later is the one thing to bring along (https://swift.org/install)"

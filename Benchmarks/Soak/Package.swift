@@ -1,0 +1,28 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, so that whoever uses the library builds none of it.
+let package = Package(
+    name: "martlet-soak",
+    dependencies: [.package(name: "martlet", path: "../..")],
+    targets: [
+        .target(name: "CSoak"),
+        .executableTarget(
+            name: "soak",
+            dependencies: [
+                "CSoak",
+                .product(name: "Martlet", package: "martlet"),
+                .product(name: "MartletTesting", package: "martlet"),
+            ],
+            path: "Sources/Soak",
+            swiftSettings: [
+                .swiftLanguageMode(.v6),
+                .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+                .enableUpcomingFeature("InternalImportsByDefault"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+                .enableUpcomingFeature("ExistentialAny"),
+                .strictMemorySafety(),
+                .treatAllWarnings(as: .error),
+            ]),
+    ]
+)

@@ -1,0 +1,37 @@
+import Martlet
+import MartletTesting
+
+/// One of the requests that are given up: drawn so that every phase of a call comes up often.
+struct Errand: Sendable {
+    private let url: HTTPURL?
+    private let body: HTTPBody
+    /// What the call does otherwise than the session.
+    var options = RequestOptions()
+
+    private static let upload = [UInt8](repeating: 7, count: 400_000)
+
+    /// Draws one.
+    init(_ peer: Peer, _ generator: inout SeededGenerator) {
+        let isSecure = generator.next() % 10 == 0
+        let paths = [
+            "/bytes/100", "/bytes/100", "/delay/2", "/delay/5", "/bytes/400000", "/chunked/100000",
+            "/drip/4000?rate=400000", "/stall", "/stall/2000", "/upload",
+        ]
+        let path = paths[Int(generator.next() % UInt64(paths.count))]
+        body = path == "/upload" ? .bytes(Errand.upload) : .none
+        var url = try? peer.url(path, isSecure: isSecure)
+        // A name that has to be looked up, in a part of the cases.
+        if generator.next() % 8 == 0, let port = try? peer.number(isSecure ? "secure" : "plain") {
+            url = try? HTTPURL("\(isSecure ? "https" : "http")://localhost:\(port)\(path)")
+        }
+        self.url = url
+    }
+
+    /// Sends it and takes its answer.
+    func run(_ session: HTTPSession) async throws {
+        guard let url else { throw SoakFailure("the peer has no port") }
+        _ = try await session.send(
+            body.length == 0 ? .get : .post, url, body: body, options: options
+        ).validated()
+    }
+}

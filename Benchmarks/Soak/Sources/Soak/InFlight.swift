@@ -1,0 +1,93 @@
+import Martlet
+
+/// Ten thousand requests to a server that answers none of them before all are there.
+struct InFlight: SoakScenario {
+    let name: String
+    /// Whether they go over TLS.
+    let isSecure: Bool
+    /// How much resident memory each may take, in bytes.
+    let bytesTarget: Double
+
+    func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
+        let count = options.count ?? 10_000
+        let peer = try Peer(["origin"])
+        defer { peer.stop() }
+        let control = peer.session()
+        let url = try peer.url("/hold", isSecure: isSecure)
+        try await warmUp(peer)
+        _ = try await control.text(try peer.controlURL("/held"))
+        // The first sleep opens descriptors of the runtime's.
+        try await Task.sleep(for: .milliseconds(1))
+        let descriptors = ProcessFigures.descriptors
+
+        let session = peer.session { configuration in
+            configuration.pool.connectionsPerHost = count
+            configuration.pool.totalConnections = count
+            configuration.timeouts.connect = .seconds(120)
+            configuration.timeouts.head = .seconds(240)
+        }
+        ProcessFigures.trimMemory()
+        let before = ProcessFigures.residentBytes
+        let allocatedBefore = ProcessFigures.allocatedBytes
+        let outcome = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    do {
+                        return try await session.text(url) == "held"
+                    } catch {
+                        print("\(error)")
+                        return false
+                    }
+                }
+            }
+            let held = try await waitUntilHeld(count, peer, control)
+            let resident = ProcessFigures.residentBytes - before
+            let allocated = ProcessFigures.allocatedBytes - allocatedBefore
+            let threads = ProcessFigures.threads
+            _ = try await control.text(try peer.controlURL("/open"))
+            var answered = 0
+            for try await isRight in group where isRight { answered += 1 }
+            return (
+                held: held, resident: resident, allocated: allocated, threads: threads, answered: answered
+            )
+        }
+        report.add("in flight at the same time", outcome.held, exactly: count)
+        report.add("answered", outcome.answered, exactly: count)
+        report.add(
+            "resident memory for each", Double(outcome.resident) / Double(count) / 1024,
+            atMost: bytesTarget / 1024, unit: "KiB")
+        report.note(
+            "allocated for each", "\(SoakReport.short(Double(outcome.allocated) / Double(count) / 1024)) KiB")
+        report.note("peak resident", "\(ProcessFigures.peakResidentBytes >> 20) MiB")
+        report.add(
+            "threads", Double(outcome.threads), atMost: Double(ProcessFigures.processors + 4), unit: "")
+        await session.finishAndInvalidate()
+        let isQuiet = try await session.isQuiet()
+        report.add(
+            "calls and connections at the end", "\(session.diagnostics)".firstLine, target: "none",
+            isMet: isQuiet)
+        report.add("descriptors gone astray", ProcessFigures.descriptors - descriptors, exactly: 0)
+    }
+
+    /// Has everything loaded that the first request loads, and the control connection open.
+    private func warmUp(_ peer: Peer) async throws {
+        let session = peer.session()
+        for _ in 0..<20 { _ = try await session.text(try peer.url("/bytes/10", isSecure: isSecure)) }
+        await session.finishAndInvalidate()
+    }
+
+    private func waitUntilHeld(_ count: Int, _ peer: Peer, _ control: HTTPSession) async throws -> Int {
+        var held = 0
+        for _ in 0..<1200 {
+            held = Int(try await control.text(try peer.controlURL("/held"))) ?? 0
+            if held >= count { break }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        return held
+    }
+}
+
+extension String {
+    /// What stands before the first line break.
+    var firstLine: String { split(separator: "\n").first.map(String.init) ?? "" }
+}

@@ -1,0 +1,77 @@
+import CSoak
+import Glibc
+
+/// Another process that a scenario talks to, so that the memory measured is the client's alone.
+///
+/// It is this program with the word `serve`, and ends when its standard input does: with this process, at the latest.
+final class Peer: Sendable {
+    private let process: pid_t
+    private let input: Int32
+    /// What it said of itself when it was ready, such as its ports.
+    let words: [String: String]
+
+    /// Starts one and waits until it is ready.
+    init(_ arguments: [String]) throws {
+        var toChild: [Int32] = [-1, -1]
+        var fromChild: [Int32] = [-1, -1]
+        guard unsafe soak_pipe(&toChild) == 0, unsafe soak_pipe(&fromChild) == 0 else {
+            throw SoakFailure("no pipe: errno \(errno)")
+        }
+        defer {
+            close(toChild[0])
+            close(fromChild[0])
+        }
+        process = try Peer.spawn(
+            [CommandLine.arguments[0], "serve"] + arguments, input: toChild[0], output: fromChild[1])
+        close(fromChild[1])
+        input = toChild[1]
+        var words: [String: String] = [:]
+        for line in Peer.lines(of: fromChild[0]) {
+            let parts = line.split(separator: " ", maxSplits: 1).map(String.init)
+            if parts.count == 2 { words[parts[0]] = parts[1] }
+        }
+        self.words = words
+        guard words["ready"] != nil else { throw SoakFailure("the peer does not start: \(words)") }
+    }
+
+    /// A word that is a number.
+    func number(_ key: String) throws -> Int {
+        guard let number = words[key].flatMap({ Int($0) }) else {
+            throw SoakFailure("the peer has no \(key)")
+        }
+        return number
+    }
+
+    /// Ends it and waits until it is gone.
+    func stop() {
+        close(input)
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+    }
+
+    /// Starts a program.
+    static func spawn(_ line: [String], input: Int32, output: Int32) throws -> pid_t {
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        var words = unsafe line.map { unsafe strdup($0) } + [nil]
+        defer { unsafe words.forEach { unsafe free($0) } }
+        var identifier: pid_t = 0
+        let code = unsafe posix_spawnp(&identifier, line[0], &actions, nil, &words, Glibc.environ)
+        guard code == 0 else { throw SoakFailure("\(line[0]) cannot be started: errno \(code)") }
+        return identifier
+    }
+
+    /// The lines that come up to `ready`, or up to the end.
+    private static func lines(of descriptor: Int32) -> [String] {
+        var text = ""
+        var byte: UInt8 = 0
+        while unsafe read(descriptor, &byte, 1) == 1 {
+            text.unicodeScalars.append(Unicode.Scalar(byte))
+            if text.hasSuffix("ready yes\n") { break }
+        }
+        return text.split(separator: "\n").map(String.init)
+    }
+}

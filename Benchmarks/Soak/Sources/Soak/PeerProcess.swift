@@ -1,0 +1,72 @@
+import Glibc
+import MartletTesting
+
+/// What a peer process runs: an origin, with or without a fault proxy before it, or nginx.
+enum PeerProcess {
+    /// Serves until standard input ends: `origin`, `storm SEED`, or `nginx HOSTS REQUESTS-PER-CONNECTION`.
+    static func run(_ words: [String]) async -> Never {
+        do {
+            switch words.first {
+            case "origin": try await serveOrigin(faults: nil, seed: 0)
+            case "storm":
+                try await serveOrigin(
+                    faults: .stormy, seed: words.dropFirst().first.flatMap { UInt64($0) } ?? 0)
+            case "nginx":
+                let numbers = words.dropFirst().compactMap { Int($0) }
+                guard numbers.count == 2 else { throw SoakFailure("nginx needs two numbers") }
+                try Nginx.serve(
+                    hosts: numbers[0], requestsPerConnection: numbers[1], ready: { say($0) }, wait: awaitEnd)
+            default: throw SoakFailure("serve what?")
+            }
+            exit(0)
+        } catch {
+            say(["error": "\(error)"])
+            exit(1)
+        }
+    }
+
+    private static func serveOrigin(faults: FaultRates?, seed: UInt64) async throws {
+        let gate = Gate()
+        let plain = try await TestOrigin.start(handler: PeerRoutes.handler(gate) { nil })
+        let secure = try await TestOrigin.start(.tls(), handler: PeerRoutes.handler(gate) { nil })
+        var proxies: [FaultProxy] = []
+        if let faults {
+            proxies = [
+                try FaultProxy.start(before: plain, FaultOptions(faults), seed: seed),
+                try FaultProxy.start(before: secure, FaultOptions(faults), seed: seed &+ 1),
+            ]
+        }
+        let all = proxies
+        let control = try await TestOrigin.start(
+            handler: PeerRoutes.handler(gate) {
+                let sent = plain.ledger.counts.bytesSent &+ secure.ledger.counts.bytesSent
+                return "sent \(sent)\n" + all.map { "\($0.scheme) \($0.counts)\n" }.joined()
+            })
+        var words = [
+            "plain": "\(proxies.first?.port ?? plain.port)", "secure": "\(proxies.last?.port ?? secure.port)",
+            "control": "\(control.port)",
+        ]
+        words["authority"] = secure.authorityPEM?.split(separator: "\n").joined(separator: "|")
+        say(words)
+        // The main thread, which nothing else needs here.
+        awaitEnd()
+        gate.open()
+        for proxy in proxies { await proxy.stop() }
+        for origin in [plain, secure, control] { await origin.stop() }
+    }
+
+    /// Tells the other process.
+    private static func say(_ words: [String: String]) {
+        for (key, value) in words { print(key, value) }
+        print("ready yes")
+        fflush(nil)
+    }
+
+    private static func awaitEnd() {
+        var byte: UInt8 = 0
+        while true {
+            let count = unsafe read(STDIN_FILENO, &byte, 1)
+            if count == 0 || (count < 0 && errno != EINTR) { return }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+/// The line through samples that lies closest to them.
+struct Slope {
+    /// How much y rises where x rises by one.
+    let rise: Double
+
+    /// The line by least squares; level where there are fewer than two samples.
+    init(_ samples: some Collection<(x: Double, y: Double)>) {
+        let count = Double(max(1, samples.count))
+        let meanX = samples.reduce(0) { $0 + $1.x } / count
+        let meanY = samples.reduce(0) { $0 + $1.y } / count
+        let above = samples.reduce(0) { $0 + ($1.x - meanX) * ($1.y - meanY) }
+        let below = samples.reduce(0) { $0 + ($1.x - meanX) * ($1.x - meanX) }
+        rise = below == 0 ? 0 : above / below
+    }
+}

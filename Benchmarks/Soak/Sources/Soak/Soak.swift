@@ -1,0 +1,51 @@
+import Glibc
+
+/// The long runs: each scenario in a process of its own, its figures beside their targets.
+@main
+struct Soak {
+    /// Runs the program: `soak SCENARIO [--minutes N] [--count N] [--seed N]`, or `soak list`.
+    ///
+    /// The exit status is 1 when a target is not met or the scenario fails, and 64 for words it does not know.
+    static func main() async {
+        // The other processes of a scenario are this program again.
+        if CommandLine.arguments.dropFirst().first == "serve" {
+            await PeerProcess.run(Array(CommandLine.arguments.dropFirst(2)))
+        }
+        guard let options = SoakOptions(Array(CommandLine.arguments.dropFirst())) else {
+            print("usage: soak list | SCENARIO [--minutes N] [--count N] [--seed N]")
+            exit(64)
+        }
+        if options.name == "list" {
+            for scenario in scenarios { print(scenario.name) }
+            exit(0)
+        }
+        guard let scenario = scenarios.first(where: { $0.name == options.name }) else {
+            print(
+                "soak: no scenario is called \(options.name): \(scenarios.map(\.name).joined(separator: ", "))"
+            )
+            exit(64)
+        }
+        var report = SoakReport(name: scenario.name)
+        let start = ContinuousClock.now
+        do {
+            try await scenario.run(options, &report)
+        } catch {
+            report.add("the scenario runs to its end", "failed: \(error)", target: "no error", isMet: false)
+        }
+        report.finish(after: ContinuousClock.now - start)
+        exit(report.isMet ? 0 : 1)
+    }
+
+    /// All of them, in the order they run.
+    private static let scenarios: [any SoakScenario] = [
+        InFlight(name: "in-flight", isSecure: false, bytesTarget: 12 * 1024),
+        InFlight(name: "in-flight-tls", isSecure: true, bytesTarget: 60 * 1024),
+        DescriptorLimit(),
+        Abandoned(name: "cancelled", way: .cancelling),
+        Abandoned(name: "timed-out", way: .timingOut),
+        KeepAlive(),
+        DeadHost(),
+        SlowConsumer(),
+        Storm(),
+    ]
+}

@@ -1,0 +1,212 @@
+import Martlet
+import MartletTesting
+import Testing
+
+extension OneAtATime {
+    /// The scenarios of `make soak` with small numbers: what is counted is asserted, what is timed is left to the long
+    /// form.
+    @Suite("Soak, short form", .serialized)
+    struct ShortSoakTests {
+        /// The seed of what is drawn here: the same in every run, so that a failure comes again.
+        private static let seed: UInt64 = 0x6D61_7274
+
+        @Test(
+            "Requests in flight at the same time are all answered, and nothing stays open",
+            arguments: [false, true])
+        func inFlight(isSecure: Bool) async throws {
+            let count = 150
+            let turnstile = Turnstile()
+            try await TestOrigin.withOrigin(isSecure ? .tls() : .plain) { _ in
+                await turnstile.pass()
+                return .text("held")
+            } run: { origin in
+                let session = HTTPSession.trusting(origin) { configuration in
+                    configuration.pool.connectionsPerHost = count
+                    configuration.timeouts.connect = .seconds(60)
+                }
+                let calls = (0..<count).map { _ in Task { try await session.get(origin.url()).text } }
+                let isThere = await eventually(within: .seconds(60)) { turnstile.heldCount == count }
+                #expect(isThere, "\(turnstile.heldCount) of \(count) came; \(session.diagnostics)")
+                #expect(session.diagnostics.runningCalls == count)
+                turnstile.open()
+                for call in calls {
+                    let text = try await call.value
+                    #expect(text == "held")
+                }
+                await session.finishAndInvalidate()
+                #expect(session.diagnostics.isQuiet)
+                #expect(OpenSockets.count(toPort: origin.port) == 0)
+            }
+        }
+
+        @Test("Requests given up at random moments leave nothing behind", arguments: [false, true])
+        func givenUp(byClock: Bool) async throws {
+            try await TestOrigin.withOrigin(handler: StandardRoutes().handler) { origin in
+                let session = HTTPSession.own { $0.pool.connectionsPerHost = 6 }
+                let others = await withTaskGroup(of: [String].self) { group in
+                    for worker in 0..<12 as Range<UInt64> {
+                        group.addTask {
+                            var generator = SeededGenerator(seed: Self.seed, stream: worker)
+                            var others: [String] = []
+                            for _ in 0..<30 {
+                                do {
+                                    try await Self.giveUp(origin, session, byClock, &generator)
+                                } catch is CancellationError where !byClock {
+                                } catch let error as HTTPError where byClock && error.isTimeout {
+                                } catch {
+                                    others.append("\(error)")
+                                }
+                            }
+                            return others
+                        }
+                    }
+                    return await group.reduce(into: []) { $0 += $1 }
+                }
+                #expect(others == [])
+                let isQuiet = await eventually { session.diagnostics.isQuiet }
+                #expect(isQuiet, "\(session.diagnostics)")
+                let answer = try await session.get(origin.url("/bytes/10"))
+                #expect(answer.body.count == 10)
+                await session.finishAndInvalidate()
+                #expect(OpenSockets.count(toPort: origin.port) == 0)
+            }
+        }
+
+        private static func giveUp(
+            _ origin: TestOrigin, _ session: HTTPSession, _ byClock: Bool,
+            _ generator: inout SeededGenerator
+        ) async throws {
+            let paths = [
+                "/bytes/100", "/delay/2", "/bytes/300000", "/chunked/50000", "/stall", "/stall/2000",
+                "/upload",
+            ]
+            let path = paths[Int(generator.next() % UInt64(paths.count))]
+            let body: HTTPBody = path == "/upload" ? .bytes([UInt8](repeating: 7, count: 300_000)) : .none
+            let moment = Duration.microseconds(Int64(generator.next() % 5000))
+            let options = RequestOptions(timeouts: byClock ? Timeouts(total: moment) : nil)
+            let url = origin.url(path)
+            let call = Task { try await session.post(url, body: body, options: options) }
+            if !byClock {
+                try await Task.sleep(for: moment)
+                call.cancel()
+            }
+            _ = try await call.value
+        }
+
+        @Test("Connections that a server closes after fifty requests carry exactly fifty")
+        func keepAlive() async throws {
+            var options = OriginOptions.plain
+            options.limits.requestsPerConnection = 50
+            try await TestOrigin.withOrigin(options, handler: .fixed(.text("x"))) { origin in
+                let session = HTTPSession.own { $0.pool.connectionsPerHost = 1 }
+                for _ in 0..<1000 {
+                    let exchange = try await session.get(origin.url())
+                    #expect(exchange.metrics.attempts == 1)
+                }
+                #expect(origin.connectionCount == 20)
+                #expect(session.poolStatus.opened == 20)
+            }
+        }
+
+        @Test(
+            "Through a storm of faults, every call ends in time: with the right body, or with a typed error",
+            arguments: [false, true])
+        func storm(isSecure: Bool) async throws {
+            let options = FaultOptions(FaultRates(reset: 5, stall: 3, truncated: 5, slow: 8, garbage: 5))
+            try await TestOrigin.withOrigin(
+                isSecure ? .tls() : .plain, handler: StandardRoutes().handler
+            ) { origin in
+                try await FaultProxy.withProxy(before: origin, options) { proxy in
+                    let session = HTTPSession.trusting(origin) { configuration in
+                        configuration.timeouts = Timeouts(
+                            connect: .seconds(2), head: .milliseconds(500), idle: .milliseconds(500),
+                            total: .seconds(20))
+                    }
+                    let endings = await withTaskGroup(of: [String].self) { group in
+                        for worker in 0..<10 as Range<UInt64> {
+                            group.addTask { await Self.weather(proxy, session, worker) }
+                        }
+                        return await group.reduce(into: []) { $0 += $1 }
+                    }
+                    let wrong = endings.filter { $0 != "good" && $0 != "failed" }
+                    let goodCount = endings.count { $0 == "good" }
+                    #expect(wrong == [], "\(proxy)")
+                    #expect(goodCount > 50, "\(proxy), \(proxy.counts)")
+                    #expect(proxy.counts.faultCount > 0, "\(proxy)")
+                    let isQuiet = await eventually { session.diagnostics.isQuiet }
+                    #expect(isQuiet, "\(proxy), \(session.diagnostics)")
+                    await session.finishAndInvalidate()
+                    #expect(OpenSockets.count(toPort: proxy.port) == 0, "\(proxy)")
+                }
+            }
+        }
+
+        /// How twenty calls through a proxy ended: `good`, `failed` with an error that is allowed, or what was wrong.
+        private static func weather(
+            _ proxy: FaultProxy, _ session: HTTPSession, _ worker: UInt64
+        ) async -> [String] {
+            var generator = SeededGenerator(seed: seed, stream: worker)
+            var endings: [String] = []
+            for _ in 0..<20 {
+                let size = Int(generator.next() % 30_000)
+                let path = (generator.next() % 2 == 0 ? "/bytes/" : "/chunked/") + "\(size)"
+                do {
+                    let answer = try await session.get(proxy.url(path))
+                    let isRight = answer.body == TestPattern.bytes(from: 0, count: size)
+                    endings.append(isRight ? "good" : "\(path): wrong body")
+                } catch let error as HTTPError where error.clock != .total {
+                    endings.append("failed")
+                } catch {
+                    endings.append("\(path): \(error)")
+                }
+            }
+            return endings
+        }
+
+        @Test("Calls to a dead host hold up no call to another")
+        func deadHost() async throws {
+            let hole = try await BlackHole()
+            defer { hole.close() }
+            try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+                let session = HTTPSession.own()
+                let dead = (0..<40).map { _ in
+                    Task { try await session.get("http://127.0.0.1:\(hole.port)/") }
+                }
+                #expect(await eventually { session.diagnostics.runningCalls == 40 })
+                for _ in 0..<50 {
+                    let text = try await session.get(origin.url()).text
+                    #expect(text == "x")
+                }
+                // All of them still hang: none of the quick ones waited for one to give up.
+                #expect(session.diagnostics.runningCalls == 40)
+                for call in dead { call.cancel() }
+                #expect(await eventually { session.diagnostics.isQuiet })
+            }
+        }
+
+        @Test("A reader that stops stops its sender, again and again")
+        func slowConsumer() async throws {
+            let total = 96 << 20
+            try await TestOrigin.withOrigin(handler: .bytes(UInt64(total))) { origin in
+                let session = HTTPSession.own()
+                var mostUnderWay = 0
+                let request = try HTTPRequest(.get, origin)
+                let count = try await session.stream(request) { _, body in
+                    var count = 0
+                    var stop = 8 << 20
+                    for try await chunk in body {
+                        count += chunk.count
+                        guard count >= stop else { continue }
+                        stop += 16 << 20
+                        let sent = await settled { origin.ledger.counts.bytesSent }
+                        mostUnderWay = max(mostUnderWay, Int(sent) - count)
+                    }
+                    return count
+                }
+                #expect(count == total)
+                // What the kernel's buffers of both sides hold on loopback.
+                #expect(mostUnderWay < 24 << 20)
+            }
+        }
+    }
+}
