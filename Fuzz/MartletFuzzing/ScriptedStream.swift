@@ -116,7 +116,9 @@ final class ScriptedStream: ByteStream {
     func close() { state.withLock { $0.isClosed = true } }
     func reset() { close() }
     func shutdownWriting() {}
-    func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) {}
+    func watchWhileIdle(_ watcher: any IdleWatcher) {}
+
+    func endIdleWatch() -> Bool { true }
 
     func probe() -> IdleState {
         state.withLock { state in
