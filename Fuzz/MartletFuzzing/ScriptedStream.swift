@@ -117,7 +117,6 @@ final class ScriptedStream: ByteStream {
     func reset() { close() }
     func shutdownWriting() {}
     func watchWhileIdle(_ watcher: any IdleWatcher) {}
-
     func endIdleWatch() -> Bool { true }
 
     func probe() -> IdleState {
