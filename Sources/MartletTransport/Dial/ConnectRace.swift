@@ -33,6 +33,7 @@ struct ConnectRace: Sendable {
     /// Runs a race that has not been started.
     func run(_ machine: consuming Machine) async -> Outcome {
         let start = machine
+        if let address = start.onlyAddress { return await runAlone(address) }
         return await withTaskGroup(of: Event.self) { group in
             var machine = start
             var sockets: [Machine.Attempt: ConnectAttempt] = [:]
@@ -125,6 +126,41 @@ struct ConnectRace: Sendable {
             for timer in timers { timer.interrupt() }
             return outcome
         }
+    }
+
+    /// The race of one: no timers, and no tasks, which are most of what opening a connection nearby costs.
+    private func runAlone(_ address: SocketAddress) async -> Outcome {
+        var outcome = Outcome(result: .failure(.timedOut))
+        switch begin(address) {
+        case .failure(let failure):
+            outcome.failedAddresses = [address]
+            outcome.result = .failure(.connect([failure]))
+        case .success(let attempt):
+            do throws(TransportError) {
+                try await attempt.finish(until: deadline)
+            } catch {
+                attempt.socket.close()
+                outcome.result = .failure(error)
+                if !ConnectRace.isFinal(error) {
+                    outcome.failedAddresses = [address]
+                    let failed = Machine.FailedAttempt(
+                        attempt: Machine.Attempt(number: 0, address: address), failure: error)
+                    outcome.result = .failure(ConnectRace.summary([failed], destination))
+                }
+                return outcome
+            }
+            outcome.connected = MonotonicTime.now()
+            outcome.address = address
+            outcome.result = await secure(attempt)
+            if case .failure = outcome.result {
+                attempt.socket.close()
+                outcome.phase = .securing
+                outcome.address = nil
+            } else if context != nil {
+                outcome.secured = MonotonicTime.now()
+            }
+        }
+        return outcome
     }
 
     private func begin(_ address: SocketAddress) -> Result<ConnectAttempt, ConnectFailure> {

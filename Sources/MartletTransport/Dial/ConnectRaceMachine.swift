@@ -94,6 +94,12 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         if case .over = state { true } else { false }
     }
 
+    /// The one address there is to try, where the race has not started: nothing has to be decided then.
+    package var onlyAddress: Address? {
+        guard case .ready = state, waiting.count == 1 else { return nil }
+        return waiting.first
+    }
+
     /// Starts the race; does nothing if it was started.
     package mutating func start(now: UInt64) -> Effects {
         guard case .ready = state else { return Effects() }

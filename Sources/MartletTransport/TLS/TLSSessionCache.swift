@@ -32,9 +32,9 @@ final class TLSSessionCache: Sendable {
     private let placeLimit: Int
     private let sessionLimit: Int
 
-    /// A cache of so many places, with so many sessions each: TLS 1.3 sessions serve once (RFC 8446 §C.4),
+    /// A cache of so many places, with so many sessions each: TLS 1.3 sessions should serve once (RFC 8446 §C.4),
     /// and a pool opens several connections together.
-    init(placeLimit: Int = 256, sessionLimit: Int = 4) {
+    init(placeLimit: Int = 256, sessionLimit: Int = 16) {
         self.placeLimit = max(1, placeLimit)
         self.sessionLimit = max(1, sessionLimit)
     }
@@ -62,7 +62,10 @@ final class TLSSessionCache: Sendable {
         dropped.removeAll()
     }
 
-    /// The newest session with a place that is still good; one of TLS 1.3 is taken out, since it serves once.
+    /// The newest session with a place that is still good.
+    ///
+    /// One of TLS 1.3 is taken out, so that watchers cannot tell that connections are the same client's, unless it is the
+    /// last: then a handshake that costs both sides a millisecond weighs more, as curl and browsers have it.
     func take(for key: Key, now: Int = time(nil)) -> TLSSession? {
         var dropped: [TLSSession] = []
         let found = state.withLock { state -> TLSSession? in
@@ -73,7 +76,8 @@ final class TLSSessionCache: Sendable {
             while found == nil, let last = entry.sessions.last {
                 let isGood = last.isGood(at: now)
                 if isGood { found = last }
-                if !isGood || last.servesOnce { dropped.append(entry.sessions.removeLast()) }
+                let isTaken = last.servesOnce && entry.sessions.count > 1
+                if !isGood || isTaken { dropped.append(entry.sessions.removeLast()) }
             }
             state.entries[key] = entry.sessions.isEmpty ? nil : entry
             return found
