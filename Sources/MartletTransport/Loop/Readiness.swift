@@ -39,6 +39,8 @@ package final class Readiness: TimerTarget {
     private struct State {
         var read = Latch()
         var write = Latch()
+        /// The reader cannot go on before something was written: a write edge is news to it as well.
+        var readerNeedsWriting = false
         var isHangup = false
         var isInterrupted = false
         var isClosed = false
@@ -103,6 +105,14 @@ package final class Readiness: TimerTarget {
     /// Notes that a write is about to be tried.
     package func beginWrite() {
         state.withLock { $0.write.isSignalled = false }
+    }
+
+    /// Has write edges wake the reader too, or no longer, whoever waits to write (a TLS record to be read may first
+    /// have to be answered).
+    ///
+    /// An edge that came before is not made up for: whoever turns this on tries the call again before waiting.
+    package func letWritingWakeReader(_ isOn: Bool) {
+        state.withLock { $0.readerNeedsWriting = isOn }
     }
 
     /// Waits until a direction is signalled, or the deadline passes. The instant zero stands for no waiting.
@@ -240,6 +250,10 @@ package final class Readiness: TimerTarget {
             if event.isWritable {
                 writer = state.write.waiter.take()
                 if writer == nil { state.write.isSignalled = true }
+                if state.readerNeedsWriting, reader == nil {
+                    reader = state.read.waiter.take()
+                    state.read.isSignalled = true
+                }
             }
         }
         reader?.resume(returning: .ready)

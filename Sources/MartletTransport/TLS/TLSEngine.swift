@@ -179,6 +179,16 @@ import COpenSSL
         return outcome
     }
 
+    /// Sends new keys, and asks the peer for its own.
+    /// - Throws: `.closed` where the version of TLS knows no such thing.
+    func renewKeys() throws(TransportError) {
+        guard unsafe SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED) == 1 else {
+            OpenSSLErrors.clear()
+            throw .closed
+        }
+        _ = try perform { unsafe SSL_do_handshake(ssl) }
+    }
+
     /// Sends a `close_notify`, if that is allowed now and the socket takes it.
     /// - Returns: Whether it is still to be sent.
     @discardableResult
@@ -188,7 +198,8 @@ import COpenSSL
         OpenSSLErrors.clear()
         channel.failure = nil
         let result = unsafe SSL_shutdown(ssl)
-        let code = result < 0 ? unsafe SSL_get_error(ssl, result) : SSL_ERROR_NONE
+        // 0 when it waits for the peer's, but also when a second try finds no room either.
+        let code = result <= 0 ? unsafe SSL_get_error(ssl, result) : SSL_ERROR_NONE
         OpenSSLErrors.clear()
         let isPending = code == SSL_ERROR_WANT_WRITE
         hasSentCloseNotify = !isPending

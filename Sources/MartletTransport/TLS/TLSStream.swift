@@ -12,10 +12,9 @@ package final class TLSStream: ByteStream {
         var requestedServerName: String?
         /// The last read, or a look, left bytes inside OpenSSL, of which the socket will not tell.
         var holdsBytes = false
-        /// The last read could not go on before something was written.
-        var readWantsWrite = false
-        /// The last write could not go on before something was read.
-        var writeWantsRead = false
+        /// The reader cannot go on, or has something left to do, before the socket takes what is to be written: an
+        /// answer to a renewal of keys, or the `close_notify`.
+        var readNeedsWriting = false
         /// A `close_notify` that the socket has not taken yet.
         var owesCloseNotify = false
     }
@@ -35,10 +34,6 @@ package final class TLSStream: ByteStream {
                     remoteAddress: remoteAddress?.description ?? "",
                     localAddress: socket.localAddress?.description ?? "")))
     }
-
-    /// How often a direction is looked at again that waits for the other one; see
-    /// ``wait(for:until:isCrossed:)``.
-    private static let crossedInterval = Duration.milliseconds(20)
 
     /// The most that one call encrypts, so that a reader never waits long for the lock.
     private static let writeLimit = 256 << 10
@@ -126,14 +121,22 @@ package final class TLSStream: ByteStream {
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
         try withEngine { engine, state throws(TransportError) in
             if state.owesCloseNotify { state.owesCloseNotify = engine.shutdown() }
-            state.readWantsWrite = false
             state.holdsBytes = false
-            switch unsafe try engine.read(into: buffer) {
+            // Cleared where OpenSSL may stop before it asks the socket, or an edge that does not help would make the
+            // reader spin.
+            if state.readNeedsWriting { _ = socket.readiness.beginRead() }
+            var outcome = unsafe try engine.read(into: buffer)
+            if case .paused(.wantsWrite) = outcome, needWriting(true, &state) {
+                _ = socket.readiness.beginRead()
+                outcome = unsafe try engine.read(into: buffer)
+            }
+            switch outcome {
             case .moved(let count):
+                needWriting(state.owesCloseNotify, &state)
                 state.holdsBytes = true
                 return .bytes(count)
             case .paused(let pause):
-                state.readWantsWrite = pause == .wantsWrite
+                needWriting(pause == .wantsWrite || state.owesCloseNotify, &state)
                 return .wouldBlock
             case .endOfStream(let isClean):
                 return .endOfStream(isClean: isClean)
@@ -141,15 +144,24 @@ package final class TLSStream: ByteStream {
         }
     }
 
+    /// Notes whether reading needs the socket to take something first, and has the reader woken by that.
+    /// - Returns: Whether that is new, so that an edge may have come unseen and the call is to be tried again.
+    @discardableResult
+    private func needWriting(_ isNeeded: Bool, _ state: inout State) -> Bool {
+        guard state.readNeedsWriting != isNeeded else { return false }
+        state.readNeedsWriting = isNeeded
+        socket.readiness.letWritingWakeReader(isNeeded)
+        return isNeeded
+    }
+
     package func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
         try withEngine { engine, state throws(TransportError) in
-            state.writeWantsRead = false
             let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer.prefix(TLSStream.writeLimit))
             switch unsafe try engine.write(piece) {
             case .moved(let count):
                 return count
-            case .paused(let pause):
-                state.writeWantsRead = pause == .wantsRead
+            case .paused:
+                // Never for want of bytes to read: the handshake is over, and renegotiation is off.
                 return 0
             case .endOfStream:
                 throw .closed
@@ -161,17 +173,15 @@ package final class TLSStream: ByteStream {
         state.withLock { state in
             guard let engine = state.engine else { return }
             state.owesCloseNotify = engine.shutdown()
+            if state.owesCloseNotify, needWriting(true, &state) { state.owesCloseNotify = engine.shutdown() }
         }
     }
 
     // MARK: Waiting
 
     package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
-        let (holdsBytes, isCrossed) = state.withLock {
-            ($0.holdsBytes, $0.readWantsWrite || $0.owesCloseNotify)
-        }
-        guard holdsBytes else {
-            try await wait(for: .read, until: deadline, isCrossed: isCrossed)
+        guard state.withLock({ $0.holdsBytes }) else {
+            try await socket.wait(for: .read, until: deadline)
             return
         }
         // No waiting, but a stream that was interrupted or closed still says so.
@@ -183,31 +193,7 @@ package final class TLSStream: ByteStream {
     }
 
     package func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
-        let isCrossed = state.withLock { $0.writeWantsRead }
-        try await wait(for: .write, until: deadline, isCrossed: isCrossed)
-    }
-
-    /// Waits for a direction; with a look every 20 ms when what it needs is the other direction, whose latch
-    /// the other task may be waiting on. That is as rare as it is slow: a peer that renews its keys and reads
-    /// nothing itself.
-    private func wait(
-        for direction: Readiness.Direction, until deadline: MonotonicTime, isCrossed: Bool
-    ) async throws(TransportError) {
-        guard isCrossed else {
-            try await socket.wait(for: direction, until: deadline)
-            return
-        }
-        // The latch is cleared, so that an edge that does not help cannot make this spin.
-        switch direction {
-        case .read: _ = socket.readiness.beginRead()
-        case .write: socket.readiness.beginWrite()
-        }
-        let look = MonotonicTime.now().advanced(by: TLSStream.crossedInterval)
-        do throws(TransportError) {
-            try await socket.wait(for: direction, until: min(deadline, look))
-        } catch {
-            guard case .timedOut = error, MonotonicTime.now() < deadline else { throw error }
-        }
+        try await socket.wait(for: .write, until: deadline)
     }
 
     package func wakeReader() {
@@ -233,12 +219,12 @@ package final class TLSStream: ByteStream {
     }
 
     package var readLatch: Readiness? {
-        state.withLock { $0.holdsBytes || $0.readWantsWrite || $0.owesCloseNotify } ? nil : socket.readiness
+        state.withLock { $0.holdsBytes } ? nil : socket.readiness
     }
 
     package var mayHaveBytes: Bool {
         // The same condition as that of the wait: else one would go on at once and the other find nothing.
-        state.withLock { $0.holdsBytes || $0.readWantsWrite || $0.engine == nil }
+        state.withLock { $0.holdsBytes || $0.readNeedsWriting || $0.engine == nil }
             || socket.readiness.isWorthReading
     }
 
@@ -256,6 +242,11 @@ package final class TLSStream: ByteStream {
                 return .unusable
             }
         }
+    }
+
+    /// Renews this side's keys and asks the peer to renew its own (RFC 8446 §4.6.3); for test origins.
+    package func renewKeys() throws(TransportError) {
+        try withEngine { engine, _ throws(TransportError) in try engine.renewKeys() }
     }
 
     // MARK: The end
