@@ -76,6 +76,8 @@ static inline long martlet_bio_memory(BIO *bio, char **data) { return BIO_get_me
 
 static inline EVP_PKEY *martlet_generate_p256(void) { return EVP_EC_gen("P-256"); }
 
+static inline EVP_PKEY *martlet_generate_rsa(int bits) { return EVP_RSA_gen((size_t)bits); }
+
 static inline int martlet_store_count(X509_STORE *store) {
     return sk_X509_OBJECT_num(X509_STORE_get0_objects(store));
 }

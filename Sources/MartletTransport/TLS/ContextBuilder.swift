@@ -62,6 +62,11 @@ import COpenSSL
         unsafe SSL_CTX_set_security_level(context, Int32(settings.securityLevel))
     }
 
+    /// Takes keys and digests of any strength.
+    func allowWeakKeys() {
+        unsafe SSL_CTX_set_security_level(context, 0)
+    }
+
     /// Sets what ALPN offers.
     func setOfferedProtocols(_ protocols: [String]) throws(TLSError) {
         var wire: [UInt8] = []

@@ -58,6 +58,7 @@ import COpenSSL
     init(server settings: TLSServerSettings) throws(TLSError) {
         let builder = try ContextBuilder(isServer: true)
         try builder.setVersions(settings.minimumVersion, settings.maximumVersion)
+        if settings.allowsWeakKeys { builder.allowWeakKeys() }
         try builder.use(settings.identity)
         builder.chooseProtocols()
         builder.keepSessions(false)

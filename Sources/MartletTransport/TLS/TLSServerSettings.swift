@@ -15,6 +15,9 @@ package struct TLSServerSettings: Sendable {
     /// Whether clients get tickets to resume with.
     package var issuesTickets = true
 
+    /// Whether keys and digests are taken that no sound server has; for origins that clients must refuse.
+    package var allowsWeakKeys = false
+
     /// Settings with an identity, all else at its default.
     package init(identity: TLSIdentity) {
         self.identity = identity

@@ -87,6 +87,69 @@ struct TLSVerificationTests {
         #expect(throws: Never.self) { try outcome.client.get() }
     }
 
+    /// What a client says of a server that shows a chain.
+    private func verdict(
+        of issued: IssuedCertificate, root: CertificateAuthority
+    ) async throws -> TLSError.Kind? {
+        var settings = TLSServerSettings(identity: issued.identity)
+        settings.allowsWeakKeys = true
+        let client = try Certificates.client { $0.trust = root.trust }
+        let outcome = await (try TLSPair()).handshake(client: client, server: try TLSContext.server(settings))
+        return outcome.clientError?.kind
+    }
+
+    @Test("A certificate outside the domains that its authority may sign for is refused")
+    func nameConstraints() async throws {
+        let root = try CertificateAuthority()
+        let elsewhere = try root.intermediate { $0.permittedDomains = ["example.com"] }
+        let kind = try await verdict(of: elsewhere.issue(Template(hostNames: ["localhost"])), root: root)
+        #expect(kind == .badCertificate(reason: "permitted subtree violation", code: 47))
+        let here = try root.intermediate { $0.permittedDomains = ["example.com", "localhost"] }
+        #expect(try await verdict(of: here.issue(Template(hostNames: ["localhost"])), root: root) == nil)
+    }
+
+    @Test("A chain with more authorities than one of them allows below itself is refused")
+    func pathLength() async throws {
+        let root = try CertificateAuthority { $0.pathLength = 0 }
+        #expect(try await verdict(of: root.issue(.loopback), root: root) == nil)
+        let kind = try await verdict(of: root.intermediate().issue(.loopback), root: root)
+        #expect(kind == .badCertificate(reason: "path length constraint exceeded", code: 25))
+    }
+
+    @Test("A chain through a certificate that is no authority's is refused")
+    func leafAsAuthority() async throws {
+        let root = try CertificateAuthority()
+        let leaf = try root.intermediate { $0.isAuthority = false }
+        guard case .badCertificate = try await verdict(of: leaf.issue(.loopback), root: root) else {
+            Issue.record("not refused")
+            return
+        }
+    }
+
+    @Test("A key that is too short is refused, the server's or an authority's")
+    func weakKeys() async throws {
+        let root = try CertificateAuthority()
+        var weak = Template.loopback
+        weak.key = .rsa(1024)
+        let leaf = try await verdict(of: root.issue(weak), root: root)
+        #expect(leaf == .badCertificate(reason: "EE certificate key too weak", code: 66))
+        let authority = try root.intermediate { $0.key = .rsa(1024) }
+        let chain = try await verdict(of: authority.issue(.loopback), root: root)
+        #expect(chain == .badCertificate(reason: "CA certificate key too weak", code: 67))
+        var strong = Template.loopback
+        strong.key = .rsa(2048)
+        #expect(try await verdict(of: root.issue(strong), root: root) == nil)
+    }
+
+    @Test("A signature over a broken digest is refused", arguments: [Template.Digest.sha1, .md5])
+    func weakDigests(_ digest: CertificateTemplate.Digest) async throws {
+        let root = try CertificateAuthority { $0.key = .rsa(2048) }
+        var weak = Template.loopback
+        weak.digest = digest
+        let kind = try await verdict(of: root.issue(weak), root: root)
+        #expect(kind == .badCertificate(reason: "CA signature digest algorithm too weak", code: 68))
+    }
+
     @Test("A chain that lacks its intermediate has an unknown authority")
     func missingIntermediate() async throws {
         let issued = try Certificates.authority.get().intermediate().issue(.loopback)

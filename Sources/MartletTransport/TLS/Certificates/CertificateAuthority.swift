@@ -9,9 +9,13 @@ package struct CertificateAuthority: Hashable, Sendable {
     private let intermediatesPEM: String
 
     /// A root authority of its own, with a P-256 key.
-    package init(commonName: String = "Martlet test authority") throws(TLSError) {
-        let template = CertificateTemplate(
+    /// - Parameter change: What its certificate says otherwise than by default.
+    package init(
+        commonName: String = "Martlet test authority", change: (inout CertificateTemplate) -> Void = { _ in }
+    ) throws(TLSError) {
+        var template = CertificateTemplate(
             commonName: commonName, notAfter: .seconds(30 * 86_400), usages: [], isAuthority: true)
+        change(&template)
         let issued = try CertificateBuilder.make(template, issuer: nil)
         certificatePEM = issued.certificate
         privateKeyPEM = issued.privateKey
@@ -40,11 +44,14 @@ package struct CertificateAuthority: Hashable, Sendable {
 
     /// An authority below this one; the chains of what it issues carry its certificate.
     package func intermediate(
-        commonName: String = "Martlet test intermediate"
+        commonName: String = "Martlet test intermediate",
+        change: (inout CertificateTemplate) -> Void = { _ in }
     ) throws(TLSError) -> CertificateAuthority {
+        var template = CertificateTemplate(
+            commonName: commonName, notAfter: .seconds(30 * 86_400), usages: [], isAuthority: true)
+        change(&template)
         let issued = try CertificateBuilder.make(
-            CertificateTemplate(
-                commonName: commonName, notAfter: .seconds(30 * 86_400), usages: [], isAuthority: true),
+            template,
             issuer: CertificateBuilder.Issuer(certificatePEM: certificatePEM, keyPEM: privateKeyPEM))
         return CertificateAuthority(
             rootPEM: rootPEM, certificatePEM: issued.certificate, privateKeyPEM: issued.privateKey,

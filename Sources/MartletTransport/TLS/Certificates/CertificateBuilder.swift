@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Makes X.509 certificates (RFC 5280) with P-256 keys.
+/// Makes X.509 certificates (RFC 5280).
 enum CertificateBuilder {
     /// Who signs.
     struct Issuer {
@@ -17,7 +17,7 @@ enum CertificateBuilder {
     /// Makes a certificate; without an issuer it signs itself.
     static func make(_ template: CertificateTemplate, issuer: Issuer?) throws(TLSError) -> Made {
         OpenSSLErrors.clear()
-        guard let keyPointer = unsafe martlet_generate_p256(), let pointer = unsafe X509_new() else {
+        guard let keyPointer = unsafe generate(template.key), let pointer = unsafe X509_new() else {
             throw failure()
         }
         let key = unsafe PrivateKey(owning: keyPointer)
@@ -31,11 +31,26 @@ enum CertificateBuilder {
         }
         try fill(certificate, template: template, key: key, issuer: issuerCertificate)
         try addExtensions(to: certificate, template: template, issuer: issuerCertificate)
-        guard unsafe X509_sign(certificate.pointer, issuerKey.pointer, EVP_sha256()) > 0 else {
+        guard unsafe X509_sign(certificate.pointer, issuerKey.pointer, digest(template.digest)) > 0 else {
             throw failure()
         }
         return Made(
             certificate: try PEMWriter.certificate(certificate), privateKey: try PEMWriter.privateKey(key))
+    }
+
+    private static func generate(_ key: CertificateTemplate.Key) -> OpaquePointer? {
+        switch key {
+        case .p256: unsafe martlet_generate_p256()
+        case .rsa(let bits): unsafe martlet_generate_rsa(Int32(clamping: bits))
+        }
+    }
+
+    private static func digest(_ digest: CertificateTemplate.Digest) -> OpaquePointer? {
+        switch digest {
+        case .sha256: unsafe EVP_sha256()
+        case .sha1: unsafe EVP_sha1()
+        case .md5: unsafe EVP_md5()
+        }
     }
 
     private static func failure() -> TLSError {
@@ -70,9 +85,13 @@ enum CertificateBuilder {
         to certificate: Certificate, template: CertificateTemplate, issuer: Certificate
     ) throws(TLSError) {
         let usage = template.isAuthority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature"
-        try add(
-            NID_basic_constraints, template.isAuthority ? "critical,CA:TRUE" : "critical,CA:FALSE",
-            certificate, issuer)
+        var constraints = template.isAuthority ? "critical,CA:TRUE" : "critical,CA:FALSE"
+        if let length = template.pathLength { constraints += ",pathlen:\(length)" }
+        try add(NID_basic_constraints, constraints, certificate, issuer)
+        if !template.permittedDomains.isEmpty {
+            let domains = template.permittedDomains.map { "permitted;DNS:\($0)" }.joined(separator: ",")
+            try add(NID_name_constraints, "critical,\(domains)", certificate, issuer)
+        }
         try add(NID_key_usage, usage, certificate, issuer)
         try add(NID_subject_key_identifier, "hash", certificate, issuer)
         try add(NID_authority_key_identifier, "keyid:always", certificate, issuer)

@@ -12,6 +12,23 @@ package struct CertificateTemplate: Hashable, Sendable {
         case any = "anyExtendedKeyUsage"
     }
 
+    /// A kind of key.
+    package enum Key: Hashable, Sendable {
+        /// An elliptic curve's.
+        case p256
+        /// RSA's, of so many bits.
+        case rsa(Int)
+    }
+
+    /// What a signature is over.
+    package enum Digest: Hashable, Sendable {
+        case sha256
+        /// Broken, and long out of use.
+        case sha1
+        /// Broken, and longer out of use.
+        case md5
+    }
+
     /// The subject's common name, which never counts as a host.
     package var commonName: String
     /// Host names among the alternative names, wildcards included; bytes are taken as they are.
@@ -26,6 +43,14 @@ package struct CertificateTemplate: Hashable, Sendable {
     package var usages: [Usage]
     /// Whether it may sign certificates.
     package var isAuthority: Bool
+    /// How many authorities may stand below it in a chain; `nil` for any number (RFC 5280 §4.2.1.9).
+    package var pathLength: Int?
+    /// The domains that those it signs may be for; none: all (RFC 5280 §4.2.1.10).
+    package var permittedDomains: [String] = []
+    /// What kind of key it has.
+    package var key = Key.p256
+    /// What its issuer signs by.
+    package var digest = Digest.sha256
 
     /// A template; by default for a server, valid from an hour ago for a day.
     package init(
