@@ -17,6 +17,14 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Whether the fault lies with what this side wanted to send; nothing was written then.
     package var isLocalFault: Bool { code.isLocalFault }
 
+    /// Whether it says no more than that the stream ended too early.
+    package var isEndOfStream: Bool {
+        switch code {
+        case .emptyResponse, .truncated: true
+        default: false
+        }
+    }
+
     /// What was wrong and where, as a sentence for people.
     package var description: String {
         switch code {

@@ -44,6 +44,7 @@ final class BodyReader: Sendable {
     /// The next bytes; `nil` at the end.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func next() async throws -> [UInt8]? {
+        var isFruitless = false
         while true {
             if let piece = try decoded() {
                 if piece.isEmpty { return nil }
@@ -58,6 +59,9 @@ final class BodyReader: Sendable {
                 if isPlain { return nil }
                 continue
             }
+            // Bytes that come to nothing may go on for ever; between them others have their turn.
+            if isFruitless { await Task.yield() }
+            isFruitless = true
             let isPlain = state.withLock { state in
                 guard state.decoder != nil else { return true }
                 state.encoded = received
@@ -78,7 +82,7 @@ final class BodyReader: Sendable {
     }
 
     func tooLarge(_ limit: Int) -> HTTPError {
-        exchange.finish()
+        exchange.refuse()
         return HTTPError(
             .bodyTooLarge, phase: .receivingBody,
             message: "the body is larger than the limit of \(limit) bytes",
@@ -107,7 +111,7 @@ final class BodyReader: Sendable {
         switch result {
         case .success(let piece): return piece
         case .failure(let error):
-            exchange.finish()
+            exchange.refuse()
             let code: HTTPError.Code
             if case .tooLarge = error { code = .bodyTooLarge } else { code = .contentDecodingFailed }
             throw HTTPError(

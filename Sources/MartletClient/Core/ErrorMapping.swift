@@ -17,6 +17,7 @@ extension HTTPError {
         case .wire(let cause):
             code = Code(cause)
             message = cause.description
+            underlying = cause
         case .coding(let cause):
             code = .contentDecodingFailed
             message = cause.description

@@ -190,6 +190,9 @@ package final class Exchange: Sendable {
         if case .failed(let fault) = writer?.outcome {
             if case .transport = fault {} else { return failure(fault) }
         }
+        if case .wire(let error) = cause, error.isEndOfStream, let reset = writer?.reset {
+            return failure(.transport(reset))
+        }
         return failure(cause)
     }
 
@@ -225,6 +228,11 @@ package final class Exchange: Sendable {
             if isLast { complete() }
             return .bytes(count)
         case .end:
+            complete()
+            return .end
+        case .closed:
+            // What looks like an orderly end is none where the writer was told of a reset.
+            if let reset = state.withLock({ $0.writer })?.reset { throw failure(.transport(reset)) }
             complete()
             return .end
         case .failure(let cause): throw blame(cause)
@@ -363,27 +371,35 @@ package final class Exchange: Sendable {
         }
     }
 
+    /// Ends the exchange for what its response is: nothing more is taken of it, however little is left.
+    package func refuse() {
+        state.withLock { $0.hasFailed = true }
+        finish()
+    }
+
     private static let drainLimit = 64 * 1024
 
     /// Gives up a body that was not read to its end.
     private func abandon() {
         guard state.withLock({ $0.phase == .receivingBody && !$0.hasFailed }),
-            let left = connection.remainingPayload,
-            left <= UInt64(Exchange.drainLimit)
+            let payload = connection.remainingPayload,
+            payload <= UInt64(Exchange.drainLimit)
         else {
             lease.release(isReusable: false)
             return
         }
         let connection = connection
         let lease = lease
-        if let isDrained = connection.drainReceived(limit: Exchange.drainLimit) {
+        var left = Exchange.drainLimit
+        if let isDrained = connection.drainReceived(limit: &left) {
             lease.release(isReusable: isDrained)
             return
         }
+        let rest = left
         // Unstructured: the caller is done and must not wait for a peer. It ends after a second at the latest.
         Task {
             let deadline = MonotonicTime.now().advanced(by: .seconds(1))
-            let isDrained = await connection.drain(limit: Exchange.drainLimit, until: deadline)
+            let isDrained = await connection.drain(limit: rest, until: deadline)
             lease.release(isReusable: isDrained)
         }
     }

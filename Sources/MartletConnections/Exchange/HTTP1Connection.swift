@@ -54,6 +54,8 @@ package final class HTTP1Connection: Sendable {
         case bytes(Int, isLast: Bool)
         case wait
         case end
+        /// The stream ended, and with it a body that lasts until then.
+        case closed
         case failure(ExchangeError.Cause)
     }
 
@@ -244,7 +246,7 @@ package final class HTTP1Connection: Sendable {
             return .step(.wait)
         case .success(.endOfStream(let isClean)):
             _ = try machine.receiveEndOfStream(isClean: isClean)
-            return .step(.end)
+            return .step(.closed)
         case .failure(let error):
             return .step(.failure(.transport(error)))
         }
@@ -301,9 +303,9 @@ package final class HTTP1Connection: Sendable {
     }
 
     /// Reads and throws away what is left of a body, as far as it has come, without waiting.
+    /// - Parameter left: How many bytes may still be taken.
     /// - Returns: Whether it came to its end within the limit; `nil` when more must be waited for.
-    func drainReceived(limit: Int) -> Bool? {
-        var left = limit
+    func drainReceived(limit left: inout Int) -> Bool? {
         while true {
             let step = unsafe withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 16) { buffer in
                 unsafe stepBody(into: ReceiveTarget(buffer))
@@ -313,7 +315,7 @@ package final class HTTP1Connection: Sendable {
                 if isLast { return true }
                 left -= count
                 if left < 0 { return false }
-            case .end: return true
+            case .end, .closed: return true
             case .failure: return false
             case .wait: return nil
             }
@@ -321,10 +323,12 @@ package final class HTTP1Connection: Sendable {
     }
 
     /// Reads and throws away what is left of a body.
-    /// - Returns: Whether it came to its end within the limit, which holds anew after each wait, and the time.
+    /// - Returns: Whether it came to its end within the limit and the time.
     func drain(limit: Int, until deadline: MonotonicTime) async -> Bool {
+        var left = limit
         while true {
-            if let isDrained = drainReceived(limit: limit) { return isDrained }
+            if let isDrained = drainReceived(limit: &left) { return isDrained }
+            if MonotonicTime.now() >= deadline { return false }
             do throws(TransportError) {
                 try await stream.waitUntilReadable(until: deadline)
             } catch {

@@ -24,6 +24,8 @@ final class UploadWriter: Sendable {
         var byteCount: UInt64 = 0
         /// The last byte of the request is out.
         var isWritten = false
+        /// What the failing write threw.
+        var fault: TransportError?
         var task: Task<Void, Never>?
     }
 
@@ -82,6 +84,20 @@ final class UploadWriter: Sendable {
     /// Whether everything was written.
     var hasFinished: Bool {
         if case .finished = outcome { true } else { false }
+    }
+
+    /// What the stream threw at a write; known to whoever asks from the moment that the call returned.
+    ///
+    /// A reset is told once, by whichever call comes first: a reader that finds no more than the end of the stream looks
+    /// here for the reason.
+    var fault: TransportError? {
+        sending.withLock { _ in state.withLock { $0.fault } }
+    }
+
+    /// The reset that a write was told of.
+    var reset: TransportError? {
+        guard let fault, case .system(let error) = fault, error.isReset else { return nil }
+        return fault
     }
 
     /// Bytes written so far.
@@ -227,24 +243,40 @@ final class UploadWriter: Sendable {
                 if MonotonicTime.now() >= clocks.totalDeadline { return .failed(.timedOut(.total)) }
             }
             if isStopped { return .stopped }
+            let count: Int
             do throws(TransportError) {
-                let count = try sending.withLock { _ throws(TransportError) in
-                    let count = try connection.stream.write(bytes, from: offset)
-                    let end = offset + count
-                    noteWritten(
-                        count, (offset..<end).clamped(to: payload), isLast: isLast && end == bytes.count)
-                    return count
-                }
-                if count > 0 {
-                    offset += count
-                    continue
-                }
+                count = try tryWriting(bytes, from: offset, payload: payload, isLast: isLast)
             } catch {
                 return .failed(.transport(error))
             }
-            if let outcome = await waitUntilWritable() { return outcome }
+            if count == 0 {
+                if let outcome = await waitUntilWritable() { return outcome }
+                continue
+            }
+            offset += count
         }
         return nil
+    }
+
+    /// Writes what can be written at once.
+    ///
+    /// The lock is held meanwhile, which is one call that does not wait, so that nobody sees its effect on the stream, or
+    /// the peer's answer to it, before what it did is noted.
+    private func tryWriting(
+        _ bytes: [UInt8], from offset: Int, payload: Range<Int>, isLast: Bool
+    ) throws(TransportError) -> Int {
+        try sending.withLock { _ throws(TransportError) in
+            do throws(TransportError) {
+                let count = try connection.stream.write(bytes, from: offset)
+                let end = offset + count
+                noteWritten(
+                    count, (offset..<end).clamped(to: payload), isLast: isLast && end == bytes.count)
+                return count
+            } catch {
+                state.withLock { $0.fault = error }
+                throw error
+            }
+        }
     }
 
     private func noteWritten(_ count: Int, _ payload: Range<Int>, isLast: Bool) {

@@ -14,6 +14,9 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         self.code = code
     }
 
+    /// Whether the peer has reset the connection.
+    package var isReset: Bool { code == ECONNRESET }
+
     /// The call and what the system says of the number: `connect: Connection refused (errno 111)`.
     public var description: String {
         "\(operation): \(SystemError.text(of: code)) (errno \(code))"

@@ -1,0 +1,68 @@
+import MartletTransport
+import Synchronization
+
+/// A stream whose reset is seen by a write, and by nobody else: the reader behind it finds the end, as on a socket whose
+/// pending error the writer has taken.
+final class ResetStream: ByteStream {
+    private struct State {
+        var writeCount = 0
+        var isReset = false
+    }
+
+    private let stream: any ByteStream
+    private let writeLimit: Int
+    private let state = Mutex(State())
+
+    /// Takes so many writes.
+    init(_ stream: any ByteStream, writeLimit: Int) {
+        self.stream = stream
+        self.writeLimit = writeLimit
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
+        let outcome = unsafe try stream.read(into: buffer)
+        guard case .wouldBlock = outcome, state.withLock({ $0.isReset }) else { return outcome }
+        return .endOfStream(isClean: true)
+    }
+
+    func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
+        let isReset = state.withLock { state in
+            state.writeCount += 1
+            state.isReset = state.writeCount > writeLimit
+            return state.isReset
+        }
+        guard isReset else { return unsafe try stream.write(buffer) }
+        // The reader hears of it before the writer can say anything.
+        stream.wakeReader()
+        throw .system(SystemError(operation: "send", code: 104))
+    }
+
+    func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
+        if state.withLock({ $0.isReset }) { return }
+        try await stream.waitUntilReadable(until: deadline)
+    }
+
+    func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
+        try await stream.waitUntilWritable(until: deadline)
+    }
+
+    func wakeReader() { stream.wakeReader() }
+    func wakeWriter() { stream.wakeWriter() }
+    func interrupt() { stream.interrupt() }
+    func close() { stream.close() }
+    func reset() { stream.reset() }
+    func shutdownWriting() { stream.shutdownWriting() }
+    func probe() -> IdleState { stream.probe() }
+    func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) { stream.watchWhileIdle(watcher) }
+    var information: ConnectionInformation { stream.information }
+}
+
+/// Connects to a mock transport by streams whose reset only a write sees.
+struct ResetConnector: StreamConnector {
+    let connector: any StreamConnector
+    var writeLimit = 2
+
+    func connect(to destination: Destination) async throws(TransportError) -> any ByteStream {
+        ResetStream(try await connector.connect(to: destination), writeLimit: writeLimit)
+    }
+}
