@@ -92,7 +92,7 @@ struct BatchEngine: Sendable {
             var options = RequestOptions(
                 timeouts: Timeouts(total: request.timeout),
                 bodyLimit: request.bodyLimit.map { ByteCount($0) },
-                decompresses: request.decompresses)
+                decompresses: request.decompresses ? nil : false)
             options.version = request.version
             options.omittedFields = request.headers.omitted
             let body = request.body.map { HTTPBody.bytes($0, contentType: nil) } ?? .none

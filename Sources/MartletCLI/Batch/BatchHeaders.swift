@@ -36,13 +36,9 @@ struct BatchHeaders: Sendable {
         guard value.allSatisfy({ ($0 >= 0x20 && $0 != 0x7F) || $0 == 9 }) else {
             throw BatchFault(.other, "the value of \(name.rawName) has a control character; nothing was sent")
         }
-        guard let text = String(validating: value, as: UTF8.self) else {
-            throw BatchFault(
-                .unsupported, "the value of \(name.rawName) is not UTF-8, which is not supported yet")
-        }
         guard name.canonicalName != "host" || fields[name] == nil else {
             throw BatchFault(.other, "Host is given twice; nothing was sent")
         }
-        fields.append(HTTPField(name: name, value: text))
+        fields.append(HTTPField(name: name, value: value))
     }
 }

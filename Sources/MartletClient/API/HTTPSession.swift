@@ -289,7 +289,7 @@ public actor HTTPSession {
                 .invalidURL, phase: .preparing,
                 message: "the request has no scheme or no authority, and so no place to go")
         }
-        let path = request.path ?? "/"
+        let path = Call.isForServer(request) ? "/" : request.path ?? "/"
         // Joined to a URL, a part must not reach into the next one: what they say is where the request goes.
         guard !authority.utf8.contains(where: { "/?#".utf8.contains($0) }) else {
             throw HTTPError(
@@ -302,7 +302,12 @@ public actor HTTPSession {
             throw HTTPError(
                 .invalidURL, phase: .preparing, message: "the request's path does not begin with a slash")
         }
-        return try HTTPSession.url("\(scheme)://\(authority)\(path)")
+        do throws(HTTPURL.ParseError) {
+            // A path that was parsed has no dot segments, unless they were meant to stay.
+            return try HTTPURL("\(scheme)://\(authority)\(path)", pathAsIs: true)
+        } catch {
+            throw HTTPError(.invalidURL, phase: .preparing, message: error.description, underlying: error)
+        }
     }
 
     static func url(_ string: String) throws(HTTPError) -> HTTPURL {

@@ -39,6 +39,8 @@ final class Call: Sendable {
         timeouts = options.timeouts ?? settings.configuration.timeouts
         self.settings = settings
         asksForCoding = Call.asksForCoding(fields, options, settings)
+        let isDemanded = options.decompresses == true && !options.isRaw
+        undoesCoding = asksForCoding || (isDemanded && fields[.range] == nil)
         self.options = options
     }
 
@@ -70,6 +72,8 @@ final class Call: Sendable {
 
     /// Whether gzip and deflate are asked for.
     let asksForCoding: Bool
+    /// Whether they are undone: where they were asked for, or the caller demands it, whoever asked.
+    let undoesCoding: Bool
 
     private static func asksForCoding(
         _ fields: HTTPFields, _ options: RequestOptions, _ settings: SessionSettings
@@ -79,6 +83,17 @@ final class Call: Sendable {
         else { return false }
         return (fields.isEmpty || fields[.acceptEncoding] == nil && fields[.range] == nil)
             && (options.hasUsualFields || !options.omittedFields.contains(.acceptEncoding))
+    }
+
+    /// What the request line names: path and query, or `*` for the server as a whole (RFC 9112 §3.2.4).
+    var requestTarget: String {
+        if let givenRequest, Call.isForServer(givenRequest) { return "*" }
+        return url.requestTarget
+    }
+
+    /// Whether a request is `OPTIONS *`, which asks about the server and not about one of its resources.
+    static func isForServer(_ request: HTTPRequest) -> Bool {
+        request.path == "*" && request.method == .options
     }
 
     /// When it must be over.

@@ -100,7 +100,7 @@ struct CallRunner: Sendable {
 
     /// The codings to undo.
     private func codings(of head: ResponseHead) throws(ExchangeError) -> [ContentCoding] {
-        guard call.asksForCoding, head.fields.contains("content-encoding") else { return [] }
+        guard call.undoesCoding, head.fields.contains("content-encoding") else { return [] }
         do throws(ContentDecodingError) {
             let values = head.fields.values(of: "content-encoding")
             return try ContentCodingPlan(

@@ -41,7 +41,7 @@ struct RequestComposer {
         var keepsAlive = !isHTTP10
         var encoder = RequestEncoder()
         try encoder.begin(
-            method: call.method.rawValue, target: call.url.requestTarget,
+            method: call.method.rawValue, target: call.requestTarget,
             version: isHTTP10 ? .http10 : .http11)
         if !fields.isEmpty, let host = fields[.hostField] {
             try encoder.hostField(host)
@@ -54,7 +54,7 @@ struct RequestComposer {
                 expects = true
             }
             if field.name == .connection, RequestComposer.names("close", field.value) { keepsAlive = false }
-            try encoder.field(name: field.name.rawName, value: field.value)
+            try RequestComposer.encode(field, &encoder)
         }
         if let lines = call.settings.defaultLines,
             call.options.hasUsualFields || call.options.omittedFields.isEmpty,
@@ -93,6 +93,17 @@ struct RequestComposer {
             trailers: trailers)
     }
 
+    /// A value that is not UTF-8 goes out byte by byte (obs-text, RFC 9110 §5.5). As text it has the replacement
+    /// character for what makes no sense, and only then is it worth a look at the bytes.
+    static func encode(_ field: HTTPField, _ encoder: inout RequestEncoder) throws(WireError) {
+        let value = field.value
+        guard value.utf8.contains(0xEF), value.unicodeScalars.contains("\u{FFFD}") else {
+            return try encoder.field(name: field.name.rawName, value: value)
+        }
+        let bytes = unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }
+        try encoder.field(name: field.name.rawName, rawValue: bytes)
+    }
+
     /// Several `Cookie` fields are one in HTTP/1.1 (RFC 6265bis §5.7.3).
     private func encodeCookies(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
         var cookies = fields[values: .cookie]
@@ -107,7 +118,7 @@ struct RequestComposer {
         where !RequestComposer.isSetHere(field.name) && fields[field.name] == nil && !isOmitted(field.name) {
             // The body knows its type better than a default that was set for all.
             if field.name == .contentType, call.body.contentType != nil { continue }
-            try encoder.field(name: field.name.rawName, value: field.value)
+            try RequestComposer.encode(field, &encoder)
         }
         let defaults = call.settings.configuration.headers
         if let agent = call.settings.configuration.userAgent, fields[.userAgent] == nil,

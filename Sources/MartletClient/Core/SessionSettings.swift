@@ -37,7 +37,7 @@ final class DefaultLines: Sendable {
         var encoder = RequestEncoder()
         do throws(WireError) {
             encoder.beginLines()
-            for field in defaults { try encoder.field(name: field.name.rawName, value: field.value) }
+            for field in defaults { try RequestComposer.encode(field, &encoder) }
             if let agent = configuration.userAgent, !names.contains(.userAgent) {
                 try encoder.field(name: "User-Agent", value: agent)
             }

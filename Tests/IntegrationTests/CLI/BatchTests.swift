@@ -63,6 +63,22 @@ struct BatchTests {
         }
     }
 
+    @Test("A field's value that is not UTF-8 goes out byte by byte")
+    func rawValue() async throws {
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .awaitClose)
+        try await TestOrigin.withOrigin(.plain, scripts: script) { origin in
+            let reply = try #require(
+                try await batch([
+                    "{\"seq\":1,\"url\":\"\(origin.url("/"))\",\"headers\":[[\"X-A\",\"a\\u00e4b\"]]}"
+                ]).first)
+            #expect(reply.isOK == true, "\(reply.message)")
+            let sent = origin.ledger.transcript(ofConnection: 1)
+            let line = Array("X-A: a".utf8) + [0xE4, 0x62, 13, 10]
+            #expect(sent.indices.contains { sent[$0...].starts(with: line) })
+        }
+    }
+
     @Test("The request goes out as it is asked for")
     func request() async throws {
         try await withRoutes { origin in

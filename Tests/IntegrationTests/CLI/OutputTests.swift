@@ -112,6 +112,9 @@ struct OutputTests {
         try await withRoutes { origin, _ in
             #expect(
                 try await Program.run("-sS", "--compressed", origin.url(path)).text.hasPrefix("This text"))
+            let own = try await Program.run(
+                "-sS", "--compressed", "-H", "Accept-Encoding: gzip, deflate", origin.url(path))
+            #expect(own.text.hasPrefix("This text"))
             let coded = try await Program.run("-sS", origin.url(path))
             #expect(!coded.text.hasPrefix("This text"))
         }

@@ -242,6 +242,61 @@ struct RequestInjectionTests {
         #expect(text.components("Cookie: a=b\r\n") == 1)
     }
 
+    @Test("A value that is not UTF-8 goes out byte by byte")
+    func rawValues() async throws {
+        let values: [[UInt8]] = [
+            [0x61, 0xE4, 0x62], [0xFF], [0xEF, 0xBF, 0xBD], [0xC3, 0xA4], [0x61, 0xC3],
+        ]
+        for bytes in values {
+            let script = ServerScript(.expectRequestHead, .send(HostileScene.good), .awaitClose)
+            try await HostileScene.with(.memory, script) { scene in
+                var headers = HTTPFields()
+                headers.append(HTTPField(name: try #require(HTTPField.Name("X-A")), value: bytes))
+                #expect(await scene.request(headers: headers).text == "good")
+                let sent = scene.ledger.transcript(ofConnection: 1)
+                let line = Array("X-A: ".utf8) + bytes + Array("\r\n".utf8)
+                #expect(sent.indices.contains { sent[$0...].starts(with: line) }, "\(bytes)")
+            }
+        }
+    }
+
+    @Test("OPTIONS of the server as a whole names no path, and no other method can")
+    func serverOptions() async throws {
+        let text = try await sent { session, base in
+            var request = try HTTPRequest(method: .options, url: base)
+            request.path = "*"
+            let exchange = try await session.send(request)
+            #expect(exchange.text == "good")
+        }
+        #expect(text.hasPrefix("OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1:"))
+        for method in [HTTPRequest.Method.get, .head, .delete] {
+            try await refused(.invalidURL) { session, base in
+                var request = try HTTPRequest(method: method, url: base)
+                request.path = "*"
+                _ = try await session.send(request)
+            }
+        }
+    }
+
+    @Test("A path that was taken as it is goes out as it is, whichever way the call is made")
+    func pathAsIs() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin(respond: { _ in .text("good") }) { origin in
+            let url = try HTTPURL(origin.url("/a/../b/./c"), pathAsIs: true)
+            let request = HTTPRequest(method: .get, url: url)
+            let session = HTTPSession()
+            _ = try await session.send(.get, url)
+            _ = try await session.send(request)
+            _ = try await session.stream(request) { _, body in try await body.collect() }
+            _ = try await session.upload(.text("x"), to: HTTPRequest(method: .put, url: url))
+            _ = try await session.download(request, to: FilePath(folder.path + "/file"))
+            _ = try await session.task(for: request).value
+            #expect(origin.requests.map(\.target) == Array(repeating: "/a/../b/./c", count: 6))
+            _ = try await session.get(origin.url("/a/../b/./c"))
+            #expect(origin.requests.last?.target == "/b/c")
+        }
+    }
+
     @Test("CONNECT is no request")
     func connect() async throws {
         try await refused(.invalidRequest) { session, base in
