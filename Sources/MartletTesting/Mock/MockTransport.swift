@@ -21,6 +21,11 @@ public struct MockTransport: Sendable {
     /// A transport that plays scripts: the first connection the first one, and so on; those after the last
     /// one play the last one again.
     public init(scripts: ServerScript...) {
+        self.init(scripts: scripts)
+    }
+
+    /// A transport that plays scripts made elsewhere; else as ``init(scripts:)-(ServerScript...)``.
+    public init(scripts: [ServerScript]) {
         service = OriginService(
             conduct: .scripts(scripts.isEmpty ? [ServerScript([])] : scripts), limits: OriginLimits(),
             context: nil)

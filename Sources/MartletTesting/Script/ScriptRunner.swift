@@ -159,7 +159,11 @@ struct ScriptRunner: Sendable {
     private func sendEndlessly(_ bytes: [UInt8]) async {
         if bytes.isEmpty { return }
         do throws(TransportError) {
-            while true { try await channel.send(bytes) }
+            while true {
+                try await channel.send(bytes)
+                // A client that always takes more would leave nobody else a turn.
+                await Task.yield()
+            }
         } catch {
             // The client has had enough.
             return

@@ -71,9 +71,12 @@ public struct ScriptStep: Sendable, Hashable {
     public static func sendPattern(_ count: UInt64) -> ScriptStep { ScriptStep(action: .sendPattern(count)) }
 
     /// Sends bytes again and again until the client leaves.
-    public static func sendEndlessly(_ text: String) -> ScriptStep {
-        ScriptStep(action: .sendEndlessly(Array(text.utf8)))
+    public static func sendEndlessly(_ bytes: [UInt8]) -> ScriptStep {
+        ScriptStep(action: .sendEndlessly(bytes))
     }
+
+    /// Sends the UTF-8 bytes of a text again and again until the client leaves.
+    public static func sendEndlessly(_ text: String) -> ScriptStep { .sendEndlessly(Array(text.utf8)) }
 
     // MARK: Waiting
 

@@ -1,122 +1,81 @@
 import MartletClient
 import MartletTesting
+import MartletWire
 import Testing
 
-/// Responses that end at every byte, for each framing, in order and by a reset.
-@Suite("Early ends", .serialized, .timeLimit(.minutes(3)))
+/// Responses that end at every byte, for each framing, on sockets and in memory: in order, by a reset, and over TLS with
+/// and without a close_notify.
+@Suite("Early ends", .timeLimit(.minutes(3)))
 struct EarlyEndTests {
-    enum Framing: CaseIterable {
-        case length
-        case chunked
-        case untilClose
-
-        var head: String {
-            switch self {
-            case .length: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
-            case .chunked: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-            case .untilClose: "HTTP/1.1 200 OK\r\nX-A: b\r\n\r\n"
-            }
-        }
-
-        var body: String { self == .chunked ? "3\r\nhel\r\n2\r\nlo\r\n0\r\nX: y\r\n\r\n" : "hello" }
-        var whole: [UInt8] { Array((head + body).utf8) }
-
-        /// What a response that ends in order behind so many bytes comes to.
-        func fate(after count: Int) -> HTTPError.Code? {
-            if count == 0 { return .emptyResponse }
-            if self == .untilClose, count >= head.utf8.count { return nil }
-            return count == whole.count ? nil : .truncated
+    @Test(
+        "A response that ends early, at whatever byte, is an error that says so",
+        arguments: CutFraming.all, CutEnding.allCases)
+    func cuts(_ framing: CutFraming, _ ending: CutEnding) async throws {
+        for isStreamed in ending.isSecure ? [false] : [false, true] {
+            try await cut(framing, ending, isStreamed: isStreamed)
         }
     }
 
-    @Test(
-        "An end in order at every byte is an error, but where the response is whole",
-        arguments: Framing.allCases, [false, true])
-    func endsInOrder(_ framing: Framing, isStreamed: Bool) async throws {
+    private func cut(_ framing: CutFraming, _ ending: CutEnding, isStreamed: Bool) async throws {
         let whole = framing.whole
-        for count in 0...whole.count {
-            let script = ServerScript(.expectRequestHead, .send(Array(whole.prefix(count))), .close)
-            try await HostileScene.with(.memory, script) { scene in
+        // An honest answer follows each cut; over TLS, where it costs a handshake, each eighth one.
+        func isFollowed(_ count: Int) -> Bool { !ending.isSecure || count % 8 == 0 || count == whole.count }
+        let scripts = (0...whole.count).flatMap { count -> [ServerScript] in
+            let cut = ServerScript(.expectRequestHead, .send(Array(whole.prefix(count))), ending.step)
+            return isFollowed(count) ? [cut, .respond(CutEnding.good)] : [cut]
+        }
+        try await ending.withPeer(scripts) { scene in
+            for count in 0...whole.count {
                 let receipt = await scene.request(isStreamed: isStreamed)
-                #expect(receipt.error?.code == framing.fate(after: count), "after \(count) bytes")
-                #expect("hello".hasPrefix(receipt.text), "after \(count) bytes")
-                #expect(await scene.next() == "good")
+                let place = "after \(count) of \(whole.count) bytes, \(isStreamed ? "streamed" : "collected")"
+                judge(receipt, framing, ending, count, place)
+                if isFollowed(count) { #expect(await scene.next() == "good", "\(place)") }
+                #expect(scene.session.poolStatus.leased == 0, "\(place)")
+                #expect(scene.session.poolStatus.idle == 0, "\(place)")
             }
+            await scene.expectBaseline("at the end")
+            try await scene.ledger.waitForOpenConnections(atMost: 0)
+            #expect(scene.ledger.counts.connections == scripts.count)
         }
     }
 
-    @Test(
-        "A reset at every byte is an error, but where the length was met", arguments: Framing.allCases,
-        [false, true])
-    func resets(_ framing: Framing, isStreamed: Bool) async throws {
-        let whole = framing.whole
-        for count in 0...whole.count {
-            let script = ServerScript(.expectRequestHead, .send(Array(whole.prefix(count))), .reset)
-            try await HostileScene.with(.memory, script) { scene in
-                let receipt = await scene.request(isStreamed: isStreamed)
-                let isComplete = framing != .untilClose && count == whole.count
-                // The reset may overtake the bytes, as it does on a network.
-                if !isComplete || receipt.error != nil {
-                    #expect(receipt.error?.code == .connectionLost, "after \(count) bytes")
-                }
-                #expect("hello".hasPrefix(receipt.text), "after \(count) bytes")
-                #expect(await scene.next() == "good")
-            }
+    private func judge(
+        _ receipt: HostileReceipt, _ framing: CutFraming, _ ending: CutEnding, _ count: Int, _ place: String
+    ) {
+        #expect(receipt.strangeError == nil, "\(place)")
+        let delivered = receipt.error?.exchange?.body ?? receipt.body
+        #expect(framing.payload.starts(with: delivered), "\(place)")
+        guard let error = receipt.error else {
+            #expect(framing.isWhole(after: count, ending), "answered \(place)")
+            #expect(receipt.body.count == framing.payload.count || framing.isUntilClose, "\(place)")
+            return
         }
-    }
-
-    @Test(
-        "A reset on a socket is an error that says so", arguments: [HostileRoute.plain, .tls],
-        Framing.allCases)
-    func resetsOnSocket(_ route: HostileRoute, _ framing: Framing) async throws {
-        let head = framing.head.utf8.count
-        for count in [0, 1, head - 1, head, head + 1, framing.whole.count - 1] {
-            let script = ServerScript(
-                .expectRequestHead, .send(Array(framing.whole.prefix(count))), .await("read"), .reset)
-            try await HostileScene.with(route, script) { scene in
-                scene.signals.raise("read")
-                let receipt = await scene.request()
-                #expect(receipt.error?.code == .connectionLost, "after \(count) bytes")
-                #expect(receipt.error?.wasSent == true)
-                #expect(await scene.next() == "good")
-            }
+        #expect(error.wasSent, "\(place)")
+        if ending.isReset {
+            // A reset may overtake the bytes, those of a whole response too.
+            #expect(error.code == .connectionLost, "\(place): \(error)")
+            return
         }
-    }
-
-    @Test(
-        "An end at every byte over TLS with a close_notify is as one without TLS", arguments: Framing.allCases
-    )
-    func endsInOrderOverTLS(_ framing: Framing) async throws {
-        let head = framing.head.utf8.count
-        for count in [0, 1, head - 1, head, head + 1, framing.whole.count - 1, framing.whole.count] {
-            let script = ServerScript(.expectRequestHead, .send(Array(framing.whole.prefix(count))), .close)
-            try await HostileScene.with(.tls, script) { scene in
-                let receipt = await scene.request()
-                #expect(receipt.error?.code == framing.fate(after: count), "after \(count) bytes")
-                #expect(await scene.next() == "good")
-            }
+        #expect(!framing.isWhole(after: count, ending), "refused \(place): \(error)")
+        if framing.isCut(inCoding: count, ending) {
+            #expect(error.code == .contentDecodingFailed, "\(place): \(error)")
+            return
         }
-    }
-
-    @Test(
-        "An end over TLS without a close_notify is a truncation, but where the length was met",
-        arguments: Framing.allCases)
-    func cutsOverTLS(_ framing: Framing) async throws {
-        let head = framing.head.utf8.count
-        for count in [0, 1, head - 1, head, head + 1, framing.whole.count - 1, framing.whole.count] {
-            let script = ServerScript(
-                .expectRequestHead, .send(Array(framing.whole.prefix(count))), .closeWithoutNotify)
-            try await HostileScene.with(.tls, script) { scene in
-                for isStreamed in [false] {
-                    let receipt = await scene.request(isStreamed: isStreamed)
-                    let isComplete = framing != .untilClose && count == framing.whole.count
-                    let fate: HTTPError.Code? = isComplete ? nil : count == 0 ? .emptyResponse : .truncated
-                    #expect(
-                        receipt.error?.code == fate,
-                        "after \(count) bytes: \(String(describing: receipt.error))")
-                }
-                #expect(await scene.next() == "good")
-            }
+        #expect(error.code == (count == 0 ? .emptyResponse : .truncated), "\(place): \(error)")
+        guard count > 0, case .truncated(let truncation)? = (error.underlying as? WireError)?.code else {
+            return
+        }
+        switch truncation {
+        case .head(let received):
+            #expect(count < framing.headLength, "\(place)")
+            #expect(
+                received == framing.headByteCount(of: count),
+                "\(place)")
+        case .length(let expected, let received):
+            #expect(Int(expected) == framing.body.count, "\(place)")
+            #expect(Int(received) == count - framing.headLength, "\(place)")
+        case .untilClose(let received): #expect(Int(received) == count - framing.headLength, "\(place)")
+        case .chunked: #expect(count >= framing.headLength, "\(place)")
         }
     }
 

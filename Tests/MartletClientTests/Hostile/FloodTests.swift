@@ -2,130 +2,11 @@ import MartletClient
 import MartletTesting
 import Testing
 
-/// Servers that never stop sending: the error comes at the limit, and little more than the limit was ever taken.
+/// Servers that send without end, or byte by byte, what is not refused: it costs little memory and linear time.
 @Suite("Floods", .timeLimit(.minutes(3)))
 struct FloodTests {
     /// What may be on its way beyond a limit on a stream in memory: its buffer, the receive buffer, and a piece.
     private static let slack: UInt64 = 512 * 1024
-
-    /// Meets an endless server on a stream in memory, whose sent bytes are those that the client took.
-    private func flood(
-        _ start: String, endlessly text: String, code: HTTPError.Code, within limit: UInt64,
-        isStreamed: Bool = false,
-        options: RequestOptions = RequestOptions(), sourceLocation: SourceLocation = #_sourceLocation
-    ) async throws {
-        // Pieces of some size, so that the flood is one of bytes and not of calls.
-        let piece = String(repeating: text, count: max(1, 8192 / text.utf8.count))
-        let script = ServerScript(.expectRequestHead, .send(start), .sendEndlessly(piece))
-        try await HostileScene.with(.memory, script) { scene in
-            let receipt = await scene.request(isStreamed: isStreamed, options: options)
-            #expect(receipt.error?.code == code, sourceLocation: sourceLocation)
-            #expect(
-                scene.ledger.counts.bytesSent < limit + FloodTests.slack, "took too much",
-                sourceLocation: sourceLocation)
-            #expect(await scene.next() == "good", sourceLocation: sourceLocation)
-        }
-    }
-
-    @Test("An endless status line is refused at 64 KiB")
-    func statusLine() async throws {
-        try await flood("HTTP/1.1 200 ", endlessly: "a", code: .limitExceeded, within: 65_536)
-    }
-
-    @Test("An endless field value is refused at 64 KiB")
-    func fieldValue() async throws {
-        try await flood("HTTP/1.1 200 OK\r\nA: ", endlessly: "a", code: .limitExceeded, within: 65_536)
-    }
-
-    @Test("An endless field name is refused at 64 KiB")
-    func fieldName() async throws {
-        try await flood("HTTP/1.1 200 OK\r\n", endlessly: "a", code: .limitExceeded, within: 65_536)
-    }
-
-    @Test("Endless small fields are refused at a thousand lines")
-    func smallFields() async throws {
-        try await flood("HTTP/1.1 200 OK\r\n", endlessly: "A:\r\n", code: .limitExceeded, within: 4096)
-    }
-
-    @Test("Endless large fields are refused at 256 KiB")
-    func largeFields() async throws {
-        let field = "A: " + String(repeating: "b", count: 8000) + "\r\n"
-        try await flood("HTTP/1.1 200 OK\r\n", endlessly: field, code: .limitExceeded, within: 262_144)
-    }
-
-    @Test("Endless empty lines before a status line are refused")
-    func emptyLines() async throws {
-        try await flood("", endlessly: "\r\n", code: .limitExceeded, within: 4096)
-    }
-
-    @Test("Endless folded lines are refused")
-    func folds() async throws {
-        try await flood(
-            "HTTP/1.1 200 OK\r\nA: b\r\n", endlessly: " c\r\n", code: .limitExceeded, within: 8192)
-    }
-
-    @Test("Endless interim responses are refused at the eleventh")
-    func interims() async throws {
-        try await flood(
-            "", endlessly: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", code: .limitExceeded,
-            within: 4096)
-    }
-
-    @Test(
-        "Endless chunk extensions are refused at 16 KiB, each by itself and in sum", arguments: [16_000, 10])
-    func chunkExtensions(_ count: Int) async throws {
-        try await flood(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-            endlessly: "1;" + String(repeating: "x", count: count) + "\r\na\r\n", code: .limitExceeded,
-            within: 65_536,
-            isStreamed: true)
-    }
-
-    @Test("One endless chunk extension is refused at 16 KiB")
-    func chunkExtension() async throws {
-        try await flood(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", endlessly: "x", code: .limitExceeded,
-            within: 16_384)
-    }
-
-    @Test("Endless zeros of a chunk's size are refused at the seventeenth")
-    func chunkSize() async throws {
-        try await flood(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", endlessly: "0", code: .limitExceeded,
-            within: 64)
-    }
-
-    @Test("Endless trailers are refused at 16 KiB")
-    func trailers() async throws {
-        try await flood(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
-            endlessly: "A: bbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n",
-            code: .limitExceeded, within: 16_384)
-    }
-
-    @Test("An endless body that is collected is refused at the limit")
-    func body() async throws {
-        var options = RequestOptions()
-        options.bodyLimit = .mebibytes(1)
-        try await flood(
-            "HTTP/1.1 200 OK\r\n\r\n", endlessly: "EVIL", code: .bodyTooLarge, within: 1 << 20,
-            options: options)
-        try await flood(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", endlessly: "4\r\nEVIL\r\n",
-            code: .bodyTooLarge,
-            within: 3 << 20, options: options)
-    }
-
-    @Test(
-        "A body announced larger than the limit is refused before a byte of it is read",
-        arguments: [
-            "100000000000", "9223372036854775807", "16777217",
-        ])
-    func announcedBody(_ length: String) async throws {
-        try await flood(
-            "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n", endlessly: "EVIL", code: .bodyTooLarge,
-            within: 0)
-    }
 
     @Test(
         "An endless body that is streamed is held by the reader's pace, and ends when the reader has enough")
@@ -147,6 +28,28 @@ struct FloodTests {
             try await scene.ledger.waitForOpenConnections(atMost: 0)
             #expect(await scene.next() == "good")
         }
+    }
+
+    @Test("Bodies that go on for ever and come to nothing leave others their turn")
+    func fruitlessBodies() async throws {
+        let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"
+        let member = Deflated.bytes([], as: .gzip)
+        let piece = Array(repeatElement(member, count: 400).joined())
+        let script = ServerScript(.expectRequestHead, .send(head), .sendEndlessly(piece))
+        let mock = MockTransport(scripts: script)
+        let session = HTTPSession.own { $0.connect(to: mock) }
+        // More than there are threads to run them.
+        let calls = (0..<8).map { _ in Task { try await session.get("http://mock.example/") } }
+        try await mock.ledger.waitForCounts { $0.connections == 8 && $0.bytesSent > 1 << 18 }
+        for _ in 0..<3 {
+            try await HostileScene.with(.plain, ServerScript.respond(HostileScene.good)) { scene in
+                #expect(await scene.request().text == "good")
+            }
+        }
+        for call in calls { call.cancel() }
+        for call in calls { await #expect(throws: CancellationError.self) { try await call.value } }
+        #expect(session.poolStatus.leased == 0)
+        await mock.stop()
     }
 
     @Test("A head of 200 KiB that comes byte by byte costs no more than linear time")

@@ -11,7 +11,8 @@ struct HostileCodingTests {
     /// What becomes of a body whose length is announced and met.
     private func receive(
         _ body: [UInt8], coding: String = "gzip", lines: String = "", isStreamed: Bool = false,
-        headers: HTTPFields = HTTPFields(), configure: (inout SessionConfiguration) -> Void = { _ in }
+        headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions(),
+        configure: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> HostileReceipt {
         var received = HostileReceipt()
         let head =
@@ -21,7 +22,7 @@ struct HostileCodingTests {
             .expectRequestHead, .send(Array(head.utf8) + body), .expectRequestHead, .send(HostileScene.good),
             .awaitClose)
         try await HostileScene.with(.memory, script, configure: configure) { scene in
-            received = await scene.request(isStreamed: isStreamed, headers: headers)
+            received = await scene.request(isStreamed: isStreamed, headers: headers, options: options)
             #expect(await scene.next() == "good")
         }
         return received
@@ -146,6 +147,19 @@ struct HostileCodingTests {
         let none = try await receive(HostileCodingTests.gzip) { $0.decompressesResponses = false }
         #expect(none.body == HostileCodingTests.gzip)
         let range = try await receive(HostileCodingTests.gzip, headers: [.range: "bytes=0-"])
+        #expect(range.body == HostileCodingTests.gzip)
+    }
+
+    @Test("A caller that demands the decoding gets it whoever asked for the coding, but never of a range")
+    func demanded() async throws {
+        for headers: HTTPFields in [[.acceptEncoding: "gzip"], [.acceptEncoding: "br, gzip"]] {
+            let receipt = try await receive(
+                HostileCodingTests.gzip, headers: headers, options: RequestOptions(decompresses: true))
+            #expect(receipt.body == HostileCodingTests.sample)
+        }
+        let range = try await receive(
+            HostileCodingTests.gzip, headers: [.acceptEncoding: "gzip", .range: "bytes=0-"],
+            options: RequestOptions(decompresses: true))
         #expect(range.body == HostileCodingTests.gzip)
     }
 

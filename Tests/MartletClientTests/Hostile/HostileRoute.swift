@@ -6,4 +6,9 @@ enum HostileRoute: CaseIterable, Sendable {
     case plain
     /// TLS over such a connection.
     case tls
+    /// TLS that is asked for and not given: the peer plays its script in place of a handshake.
+    case handshake
+
+    /// Those on which a request reaches the peer.
+    static let all: [HostileRoute] = [.memory, .plain, .tls]
 }

@@ -1,5 +1,6 @@
 import MartletClient
 import MartletTesting
+import Testing
 
 /// A client and a server whose first connection plays a hostile script; the second one, and those after it, answer
 /// every request with `good`.
@@ -11,6 +12,10 @@ struct HostileScene: Sendable {
     let base: String
     let ledger: OriginLedger
     let signals: OriginSignals
+    /// Where an honest server is; the same as `base` unless that one does not get as far as HTTP.
+    var honestBase: String
+    /// The ports on which there may be sockets; none in memory.
+    var ports: [Int] = []
 
     /// Runs a closure in a scene.
     /// - Parameters:
@@ -25,26 +30,48 @@ struct HostileScene: Sendable {
         // A hang shows as this clock's error.
         configuration.timeouts.total = .seconds(30)
         let honest = ServerScript.keepAlive(good, times: 4)
-        if route == .memory {
+        switch route {
+        case .memory:
             let mock = MockTransport(scripts: script, honest)
             configuration.connector = mock
             configure(&configuration)
-            let scene = HostileScene(
-                session: HTTPSession(configuration: configuration), base: "http://mock.example",
-                ledger: mock.ledger, signals: mock.signals)
-            try await body(scene)
+            try await body(
+                HostileScene(
+                    session: HTTPSession(configuration: configuration), base: "http://mock.example",
+                    ledger: mock.ledger, signals: mock.signals, honestBase: "http://mock.example"))
             await mock.stop()
-            return
+        case .plain, .tls:
+            let options = route == .tls ? OriginOptions.tls() : .plain
+            try await TestOrigin.withOrigin(options, scripts: script, honest) { origin in
+                if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
+                configure(&configuration)
+                try await body(
+                    HostileScene(
+                        session: HTTPSession(configuration: configuration), base: origin.base,
+                        ledger: origin.ledger, signals: origin.signals, honestBase: origin.base,
+                        ports: [origin.port]))
+            }
+        case .handshake:
+            try await TestOrigin.withOrigin(.tls(), scripts: honest) { honest in
+                configuration.tls.trust = .only(.text(honest.authorityPEM ?? ""))
+                configure(&configuration)
+                try await TestOrigin.withOrigin(scripts: script) { origin in
+                    try await body(
+                        HostileScene(
+                            session: HTTPSession(configuration: configuration),
+                            base: "https://127.0.0.1:\(origin.port)", ledger: origin.ledger,
+                            signals: origin.signals, honestBase: honest.base,
+                            ports: [origin.port, honest.port]))
+                }
+            }
         }
-        let options = route == .tls ? OriginOptions.tls() : .plain
-        try await TestOrigin.withOrigin(options, scripts: script, honest) { origin in
-            if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
-            configure(&configuration)
-            let scene = HostileScene(
-                session: HTTPSession(configuration: configuration), base: origin.base, ledger: origin.ledger,
-                signals: origin.signals)
-            try await body(scene)
-        }
+    }
+
+    /// Sends a request to the hostile peer and collects or streams the answer.
+    func request(_ request: HostileRequest, isStreamed: Bool) async -> HostileReceipt {
+        await self.request(
+            request.method, isStreamed: isStreamed, headers: request.headers, body: request.body,
+            options: request.options)
     }
 
     /// Sends a request and collects or streams the answer.
@@ -52,9 +79,16 @@ struct HostileScene: Sendable {
         _ method: HTTPRequest.Method = .get, _ path: String = "/", isStreamed: Bool = false,
         headers: HTTPFields = HTTPFields(), body: HTTPBody = .none, options: RequestOptions = RequestOptions()
     ) async -> HostileReceipt {
+        await send(to: base + path, method, isStreamed: isStreamed, headers, body, options)
+    }
+
+    private func send(
+        to url: String, _ method: HTTPRequest.Method, isStreamed: Bool, _ headers: HTTPFields,
+        _ body: HTTPBody, _ options: RequestOptions
+    ) async -> HostileReceipt {
         var receipt = HostileReceipt()
         do {
-            let request = try HTTPRequest(method: method, url: base + path, headerFields: headers)
+            let request = try HTTPRequest(method: method, url: url, headerFields: headers)
             if isStreamed {
                 let box = ReceiptBox()
                 do {
@@ -85,7 +119,22 @@ struct HostileScene: Sendable {
 
     /// The honest answer to a request on the same session.
     func next() async -> String {
-        let receipt = await request(.get, "/next")
+        let receipt = await send(
+            to: honestBase + "/next", .get, isStreamed: false, HTTPFields(), .none, RequestOptions())
         return receipt.error.map { "\($0)" } ?? receipt.text
+    }
+
+    /// Expects that nothing is left of the calls so far but a connection that idles.
+    func expectBaseline(_ manner: String, sourceLocation: SourceLocation = #_sourceLocation) async {
+        let status = session.poolStatus
+        #expect(status.leased == 0, "\(manner)", sourceLocation: sourceLocation)
+        #expect(status.dialling == 0, "\(manner)", sourceLocation: sourceLocation)
+        #expect(status.waiting == 0, "\(manner)", sourceLocation: sourceLocation)
+        #expect(session.runningCallCount == 0, "\(manner)", sourceLocation: sourceLocation)
+        if ports.isEmpty { return }
+        let isClosed = await eventually(within: .seconds(5)) {
+            ports.reduce(0) { $0 + OpenSockets.count(toPort: $1) } == session.poolStatus.idle
+        }
+        #expect(isClosed, "a descriptor was left open: \(manner)", sourceLocation: sourceLocation)
     }
 }

@@ -10,7 +10,7 @@ struct PoisoningTests {
 
     @Test(
         "A response sent on an idle connection costs the connection and is never delivered",
-        arguments: HostileRoute.allCases)
+        arguments: HostileRoute.all)
     func lateResponse(_ route: HostileRoute) async throws {
         let script = ServerScript(
             .expectRequestHead, .send(PoisoningTests.first), .await("idle"), .send(PoisoningTests.evil),
@@ -27,7 +27,7 @@ struct PoisoningTests {
 
     @Test(
         "Bytes on an idle connection close it at once, without another request",
-        arguments: HostileRoute.allCases)
+        arguments: HostileRoute.all)
     func closesAtOnce(_ route: HostileRoute) async throws {
         let script = ServerScript(
             .expectRequestHead, .send(PoisoningTests.first), .await("idle"), .send("E"), .awaitClose)
@@ -39,7 +39,7 @@ struct PoisoningTests {
         }
     }
 
-    @Test("A response sent before the request was is never delivered", arguments: HostileRoute.allCases)
+    @Test("A response sent before the request was is never delivered", arguments: HostileRoute.all)
     func prematureResponse(_ route: HostileRoute) async throws {
         // What comes on a fresh connection before the request cannot be told from an answer to it; what comes on a kept
         // one can.
@@ -58,7 +58,7 @@ struct PoisoningTests {
     func largeBody() async throws {
         let body = String(repeating: "x", count: 300_000)
         let text = "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n\(body)\(PoisoningTests.evil)"
-        for route in HostileRoute.allCases {
+        for route in HostileRoute.all {
             try await HostileScene.with(route, ServerScript(.expectRequestHead, .send(text), .awaitClose)) {
                 scene in
                 #expect(await scene.request(isStreamed: true).text == body)
@@ -70,7 +70,7 @@ struct PoisoningTests {
 
     @Test(
         "A body that nobody reads to its end never becomes the next response",
-        arguments: HostileRoute.allCases)
+        arguments: HostileRoute.all)
     func abandonedBody(_ route: HostileRoute) async throws {
         let length = PoisoningTests.evil.utf8.count * 2
         let text =

@@ -53,7 +53,8 @@ final class ResetStream: ByteStream {
     func reset() { stream.reset() }
     func shutdownWriting() { stream.shutdownWriting() }
     func probe() -> IdleState { stream.probe() }
-    func watchWhileIdle(_ watcher: (@Sendable () -> Void)?) { stream.watchWhileIdle(watcher) }
+    func watchWhileIdle(_ watcher: any IdleWatcher) { stream.watchWhileIdle(watcher) }
+    func endIdleWatch() -> Bool { stream.endIdleWatch() }
     var information: ConnectionInformation { stream.information }
 }
 

@@ -1,0 +1,64 @@
+import Foundation
+import Martlet
+import MartletTesting
+import Testing
+
+/// The program meets a server that floods it, and then asks an honest one; by then its memory is measured, which other
+/// tests do not disturb.
+@Suite(
+    "Memory under floods", .timeLimit(.minutes(3)),
+    .enabled(if: MartletProgram.isBuilt, "the program martlet was not built with these tests"),
+    .enabled(if: !MartletProgram.isSanitized, "a sanitizer's own memory would be measured"))
+struct FloodMemoryTests {
+    /// A flood and what starts it.
+    struct Flood: Sendable, CustomTestStringConvertible {
+        let name: String
+        let start: String
+        let endless: String
+        var testDescription: String { name }
+
+        static let all: [Flood] = [
+            Flood(name: "a status line", start: "HTTP/1.1 200 ", endless: "a"),
+            Flood(name: "one field", start: "HTTP/1.1 200 OK\r\nA: ", endless: "a"),
+            Flood(name: "fields", start: "HTTP/1.1 200 OK\r\n", endless: "A: b\r\n"),
+            Flood(name: "early hints", start: "", endless: "HTTP/1.1 103 E\r\nA: b\r\n\r\n"),
+            Flood(name: "chunk extensions", start: chunked, endless: "1;xxxxxxxxxxxxxxxx\r\na\r\n"),
+            Flood(name: "zeros of a chunk's size", start: chunked, endless: "0"),
+            Flood(name: "trailers", start: chunked + "0\r\n", endless: "A: bbbbbbbb\r\n"),
+            Flood(name: "a body that is streamed", start: "HTTP/1.1 200 OK\r\n\r\n", endless: "x"),
+            Flood(name: "small chunks", start: chunked, endless: "1\r\nx\r\n"),
+        ]
+        private static let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    }
+
+    @Test("A flood of whatever kind takes less than 40 MiB and 15 seconds, and ends", arguments: Flood.all)
+    func flood(_ flood: Flood) async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        let piece = String(repeating: flood.endless, count: max(1, 8192 / flood.endless.utf8.count))
+        let hostile = ServerScript(.expectRequestHead, .send(flood.start), .sendEndlessly(piece))
+        let honest = ServerScript(
+            .expectRequestHead, .signal("asked"), .await("measured"),
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: hostile, honest) { origin in
+            let program = try await ChildProcess.start(
+                MartletProgram.path,
+                [
+                    "get", origin.url("/flood"), "-s", "-o", "/dev/null", "-m", "3", "--next",
+                    origin.url("/good"), "-s",
+                ],
+                in: directory.path, outputPath: directory.appending("program.log"))
+            do {
+                try await origin.signals.wait(for: "asked", within: .seconds(15))
+                let peak = program.identifier.flatMap { ResidentMemory.peak(of: $0) }
+                #expect(try #require(peak) < 40 << 20)
+                origin.signals.raise("measured")
+                _ = await program.waitForExit()
+                #expect(program.output == "good")
+            } catch {
+                await program.kill()
+                throw error
+            }
+        }
+    }
+}

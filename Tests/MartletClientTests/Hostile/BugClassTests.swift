@@ -1,0 +1,46 @@
+import FoundationEssentials
+import Testing
+
+/// The table of bug classes, held against the tests that there are.
+@Suite("Bug classes")
+struct BugClassTests {
+    /// The names of all tests of this package, as they stand in the sources.
+    private static let testNames: Set<String> = {
+        // This file is three steps below the folder of the tests.
+        let folder = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
+        guard let paths = try? FileManager.default.subpathsOfDirectory(atPath: folder) else { return [] }
+        var names: Set<String> = []
+        for path in paths where path.hasSuffix("Tests.swift") {
+            guard let data = FileManager.default.contents(atPath: folder + "/" + path) else { continue }
+            names.formUnion(BugClassTests.names(in: String(decoding: data, as: UTF8.self)))
+        }
+        return names
+    }()
+
+    /// The first string behind each `@Test(`.
+    private static func names(in source: String) -> [String] {
+        source.split(separator: "@Test(").dropFirst().compactMap { part in
+            let text = part.drop { $0.isWhitespace }
+            guard text.first == "\"" else { return nil }
+            return String(text.dropFirst().prefix { $0 != "\"" })
+        }
+    }
+
+    @Test("The table has each of the 64 classes once, and none without a word")
+    func complete() {
+        #expect(BugClass.all.map(\.number).sorted() == Array(1...64))
+        #expect(BugClass.all.allSatisfy { !$0.proofs.isEmpty })
+    }
+
+    @Test("Each test that the table names is there", arguments: BugClass.all.map(\.number))
+    func tests(_ number: Int) {
+        let rows = Set(HostilePeer.all.map(\.name))
+        for proof in BugClass.all.first(where: { $0.number == number })?.proofs ?? [] {
+            switch proof {
+            case .test(let name): #expect(BugClassTests.testNames.contains(name))
+            case .row(let name): #expect(rows.contains(name))
+            case .awaits: break
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import MartletClient
+import MartletTesting
+
+/// A way for a response to end early.
+enum CutEnding: CaseIterable, Sendable {
+    case memoryEnd
+    case memoryReset
+    case plainEnd
+    case plainReset
+    case tlsEnd
+    case tlsCut
+    case tlsReset
+
+    /// What an honest connection answers, once.
+    static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood"
+
+    var isSecure: Bool { self == .tlsEnd || self == .tlsCut || self == .tlsReset }
+    var isReset: Bool { self == .memoryReset || self == .plainReset || self == .tlsReset }
+    /// Whether the stream has an end that can be believed.
+    var isOrderly: Bool { !isReset && self != .tlsCut }
+
+    /// How the server does it.
+    var step: ScriptStep {
+        switch self {
+        case .memoryEnd, .plainEnd, .tlsEnd: .close
+        case .tlsCut: .closeWithoutNotify
+        case .memoryReset, .plainReset, .tlsReset: .reset
+        }
+    }
+
+    /// Runs a closure in a scene with a server that plays a script on each connection.
+    func withPeer(
+        _ scripts: [ServerScript], run body: (HostileScene) async throws -> Void
+    ) async throws {
+        var configuration = SessionConfiguration.default
+        configuration.timeouts.total = .seconds(30)
+        switch self {
+        case .memoryEnd, .memoryReset:
+            let mock = MockTransport(scripts: scripts)
+            configuration.connector = mock
+            try await body(
+                HostileScene(
+                    session: HTTPSession(configuration: configuration), base: "http://mock.example",
+                    ledger: mock.ledger, signals: mock.signals, honestBase: "http://mock.example"))
+            await mock.stop()
+        case .plainEnd, .plainReset, .tlsEnd, .tlsCut, .tlsReset:
+            let origin = try await TestOrigin.start(isSecure ? .tls() : .plain, scripts: scripts)
+            if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
+            try await body(
+                HostileScene(
+                    session: HTTPSession(configuration: configuration), base: origin.base,
+                    ledger: origin.ledger, signals: origin.signals, honestBase: origin.base,
+                    ports: [origin.port]))
+            await origin.stop()
+        }
+    }
+}

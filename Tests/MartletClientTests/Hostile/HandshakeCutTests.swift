@@ -1,0 +1,103 @@
+import MartletClient
+import MartletTesting
+import MartletTransport
+import MartletWire
+import Testing
+
+/// A TLS server in order, and somebody between who cuts or changes what it says.
+@Suite("Cut and changed TLS", .timeLimit(.minutes(3)))
+struct HandshakeCutTests {
+    private static let answer = ServerScript.respond(CutEnding.good)
+
+    /// Runs a closure with a session that meets the server through a relay, and resumes nothing.
+    private func withRelay(
+        _ version: TLSVersion, _ clocks: Timeouts = Timeouts(total: .seconds(30)),
+        _ body: (HTTPSession, CuttingRelay) async throws -> Void
+    ) async throws {
+        try await TestOrigin.withOrigin(.tls(.trusted.versions(version...version)), scripts: Self.answer) {
+            origin in
+            let relay = try CuttingRelay(to: origin.port)
+            let session = HTTPSession.trusting(origin) { $0.timeouts = clocks }
+            try await body(session, relay)
+            relay.close()
+            #expect(await eventually { OpenSockets.count(toPort: relay.port) == 0 })
+        }
+    }
+
+    /// The text of an answer, or the error.
+    private func outcome(_ session: HTTPSession, _ relay: CuttingRelay) async throws -> Result<
+        String, HTTPError
+    > {
+        do {
+            return .success(try await session.get("https://127.0.0.1:\(relay.port)/").text)
+        } catch let error as HTTPError {
+            return .failure(error)
+        }
+    }
+
+    @Test(
+        "A server whose bytes end early, at whatever one of the handshake and the answer, is refused",
+        arguments: TLSVersion.allCases)
+    func cuts(_ version: TLSVersion) async throws {
+        try await withRelay(version) { session, relay in
+            var (handshakeLength, count) = (0, 0)
+            loop: while true {
+                relay.use(.cut(count))
+                switch try await outcome(session, relay) {
+                case .success(let text):
+                    #expect(text == "good")
+                    break loop
+                case .failure(let error) where error.phase == .securing:
+                    handshakeLength = count
+                    #expect(error.code == .tlsFailed, "after \(count) bytes: \(error)")
+                    #expect(
+                        (error.underlying as? TLSError)?.kind == .truncated, "after \(count) bytes: \(error)")
+                    #expect(!error.wasSent)
+                case .failure(let error):
+                    #expect(
+                        (error.underlying as? WireError)?.isEndOfStream == true,
+                        "after \(count) bytes: \(error)")
+                    #expect(error.wasSent)
+                }
+                #expect(session.poolStatus.leased + session.poolStatus.dialling == 0)
+                if count % 48 == 0 {
+                    relay.use(.none)
+                    #expect(try await outcome(session, relay).get() == "good")
+                }
+                // Of the older version, whose shakes of hands cost the most, each third byte.
+                count += version == .tls13 ? 1 : 3
+            }
+            // The cuts have met the handshake and what comes after.
+            #expect(handshakeLength > 500)
+            #expect(count > handshakeLength + 50)
+            relay.use(.none)
+            #expect(try await outcome(session, relay).get() == "good")
+        }
+    }
+
+    @Test(
+        "A server whose bytes are changed, at whatever place, is refused or understood, and never misunderstood",
+        arguments: TLSVersion.allCases)
+    func changes(_ version: TLSVersion) async throws {
+        // A length that grew makes the client wait for bytes that never come.
+        let clocks = Timeouts(connect: .milliseconds(500), head: .milliseconds(500), idle: .milliseconds(500))
+        try await withRelay(version, clocks) { session, relay in
+            var refusals = 0
+            for offset in stride(from: 0, to: 1200, by: 7) {
+                relay.use(.flip(offset))
+                switch try await outcome(session, relay) {
+                case .success(let text): #expect(text == "good", "byte \(offset)")
+                case .failure(let error):
+                    refusals += 1
+                    let codes: [HTTPError.Code] = [
+                        .tlsFailed, .emptyResponse, .truncated, .connectionLost, .timedOut,
+                    ]
+                    #expect(codes.contains(error.code), "byte \(offset): \(error)")
+                }
+            }
+            #expect(refusals > 50)
+            relay.use(.none)
+            #expect(try await outcome(session, relay).get() == "good")
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import MartletClient
+
+/// What is asked of a hostile peer.
+struct HostileRequest: Sendable {
+    var method = HTTPRequest.Method.get
+    var headers = HTTPFields()
+    var body = HTTPBody.none
+    /// The clocks; those that are not given stand still, and a last one of half a minute shows what hangs.
+    var clocks = Timeouts(connect: nil, head: nil, idle: nil, total: .seconds(30))
+    /// The largest body that is collected; `nil` for the default.
+    var bodyLimit: ByteCount?
+
+    /// A GET with one clock running.
+    static func within(_ clock: HTTPError.Clock, _ span: Duration) -> HostileRequest {
+        var request = HostileRequest()
+        switch clock {
+        case .poolWait: request.clocks.poolWait = span
+        case .connect: request.clocks.connect = span
+        case .head: request.clocks.head = span
+        case .idle: request.clocks.idle = span
+        case .total: request.clocks.total = span
+        }
+        return request
+    }
+
+    /// The same with a body that is put.
+    func putting(_ body: HTTPBody) -> HostileRequest {
+        var request = self
+        request.method = .put
+        request.body = body
+        return request
+    }
+
+    /// The span of a clock.
+    func span(of clock: HTTPError.Clock?) -> Duration? {
+        switch clock {
+        case .poolWait: clocks.poolWait
+        case .connect: clocks.connect
+        case .head: clocks.head
+        case .idle: clocks.idle
+        case .total: clocks.total
+        case nil: nil
+        }
+    }
+
+    /// What the call does otherwise than its session.
+    var options: RequestOptions { RequestOptions(timeouts: clocks, bodyLimit: bodyLimit) }
+}
