@@ -138,29 +138,27 @@ struct ConnectRace: Sendable {
         case .success(let attempt):
             do throws(TransportError) {
                 try await attempt.finish(until: deadline)
+                outcome.connected = MonotonicTime.now()
+                outcome.phase = context == nil ? .connecting : .securing
+                outcome.result = .success(try await secure(attempt).get())
+                outcome.address = address
+                if context != nil { outcome.secured = MonotonicTime.now() }
             } catch {
                 attempt.socket.close()
-                outcome.result = .failure(error)
-                if !ConnectRace.isFinal(error) {
+                outcome.result = .failure(alone(address, error))
+                if outcome.connected == nil, !ConnectRace.isFinal(error) {
                     outcome.failedAddresses = [address]
-                    let failed = Machine.FailedAttempt(
-                        attempt: Machine.Attempt(number: 0, address: address), failure: error)
-                    outcome.result = .failure(ConnectRace.summary([failed], destination))
                 }
-                return outcome
-            }
-            outcome.connected = MonotonicTime.now()
-            outcome.address = address
-            outcome.result = await secure(attempt)
-            if case .failure = outcome.result {
-                attempt.socket.close()
-                outcome.phase = .securing
-                outcome.address = nil
-            } else if context != nil {
-                outcome.secured = MonotonicTime.now()
             }
         }
         return outcome
+    }
+
+    /// What a race of one is lost by: the same error as where others had been tried besides.
+    private func alone(_ address: SocketAddress, _ error: TransportError) -> TransportError {
+        if ConnectRace.isFinal(error) { return error }
+        let attempt = Machine.Attempt(number: 0, address: address)
+        return ConnectRace.summary([Machine.FailedAttempt(attempt: attempt, failure: error)], destination)
     }
 
     private func begin(_ address: SocketAddress) -> Result<ConnectAttempt, ConnectFailure> {
