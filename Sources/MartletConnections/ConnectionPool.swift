@@ -206,16 +206,20 @@ package final class ConnectionPool: TimerTarget {
     }
 
     private func finish(_ lease: Lease, isReusable: Bool, keepAliveTimeout: UInt64?) {
-        if !isReusable { lease.connection.stream.close() }
-        let (work, isIdle) = state.withLock { state -> (Work?, Bool) in
+        let (work, isReusable, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
+            // Whoever is in the line may get it at once, without the look that an idle one is taken out with.
+            let isReusable =
+                isReusable
+                && (state.machine.waitingCount == 0 || lease.connection.isQuiet(at: MonotonicTime.now()))
             let effects = state.machine.released(
                 lease.id, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout, now: PoolClock.now())
             let work = collect(effects, &state)
             let isIdle =
                 isReusable && effects.grant == nil
                 && state.connections[lease.id.index] === lease.connection
-            return (work, isIdle)
+            return (work, isReusable, isIdle)
         }
+        if !isReusable { lease.connection.stream.close() }
         run(work)
         // One that its server closes is closed here at once, not at its next use. Lease and connection refer to each other
         // only while it idles: taking it out, and closing it, end the watch.

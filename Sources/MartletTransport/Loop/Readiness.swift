@@ -210,12 +210,14 @@ package final class Readiness: TimerTarget {
     }
 
     /// Ends the watch of ``watchWhileIdle(_:)``.
-    /// - Returns: Whether an edge has come that no read has answered.
+    /// - Returns: Whether there may be something to read: an edge has come that no read has answered, or the last read
+    ///   left bytes behind, for which no other edge will come.
     package func endIdleWatch() -> Bool {
         let (watcher, hasEdge) = state.withLock { state in
             (
                 state.idleWatcher.take(),
-                state.read.isSignalled || state.isHangup || state.isClosed || state.isInterrupted
+                state.read.isSignalled || !state.read.isDrained || state.isHangup || state.isClosed
+                    || state.isInterrupted
             )
         }
         // Released outside of the lock: it may hold the last reference to much.

@@ -69,8 +69,8 @@ package protocol ByteStream: AnyObject, Sendable {
     var readLatch: Readiness? { get }
 
     /// Ends the watch of ``watchWhileIdle(_:)``.
-    /// - Returns: Whether something has happened on the stream since it was last read; it may be late, and where the
-    ///   stream cannot tell, it is `true`.
+    /// - Returns: Whether something has happened on the stream since it was last read, or that read left bytes behind; it
+    ///   may be late, and where the stream cannot tell, it is `true`.
     @discardableResult
     func endIdleWatch() -> Bool
 

@@ -58,12 +58,12 @@ package final class MemoryStream: ByteStream {
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
         guard readiness.beginRead() else { return .wouldBlock }
         if readiness.isClosed { throw .closed }
-        let (outcome, isReset, isNowWritable) = incoming.state.withLock {
+        let (outcome, isReset, isDrained) = incoming.state.withLock {
             state -> (ReadOutcome, Bool, Bool) in
             if state.isReset { return (.wouldBlock, true, false) }
             let available = state.bytes.count - state.readOffset
             guard available > 0 else {
-                return (state.isEnded ? .endOfStream(isClean: true) : .wouldBlock, false, false)
+                return (state.isEnded ? .endOfStream(isClean: true) : .wouldBlock, false, !state.isEnded)
             }
             let count = min(available, buffer.count)
             unsafe buffer.copyBytes(from: state.bytes[state.readOffset..<state.readOffset + count])
@@ -72,11 +72,11 @@ package final class MemoryStream: ByteStream {
                 state.bytes.removeAll(keepingCapacity: true)
                 state.readOffset = 0
             }
-            return (.bytes(count), false, true)
+            return (.bytes(count), false, state.bytes.isEmpty && !state.isEnded)
         }
         if isReset { throw .system(SystemError(operation: "recv", code: 104)) }
-        if isNowWritable { signalPeer(isReadable: false, isWritable: true) }
-        if outcome == .wouldBlock { readiness.readDrained() }
+        if case .bytes = outcome { signalPeer(isReadable: false, isWritable: true) }
+        if isDrained { readiness.readDrained() }
         return outcome
     }
 

@@ -49,6 +49,48 @@ struct PoolLineTests {
         #expect(order == ["/2", "/5", "/4", "/1", "/0", "/3"])
     }
 
+    /// A session with one connection, to a server that sends a second answer right behind its first.
+    private func session(speakingOutOfTurn mock: MockTransport) -> HTTPSession {
+        HTTPSession.own { configuration in
+            configuration.connector = NarrowConnector(connector: mock)
+            configuration.pool.connectionsPerHost = 1
+        }
+    }
+
+    private let outOfTurn = MockTransport(
+        scripts: ServerScript(
+            .expectRequestHead, .sendOK, .send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"),
+            .signal("sent"), .awaitClose),
+        ServerScript(.expectRequestHead, .sendOK, .awaitClose))
+
+    @Test("A connection with bytes behind its response is not given to who waits in the line")
+    func unsolicitedBytesInLine() async throws {
+        let session = session(speakingOutOfTurn: outOfTurn)
+        let url = try HTTPURL("http://mock.test/")
+        let second = try await session.stream(HTTPRequest(method: .get, url: url)) { _, body in
+            try await outOfTurn.signals.wait(for: "sent")
+            let second = Task { try await session.get("http://mock.test/") }
+            #expect(await eventually { session.poolStatus.waiting == 1 })
+            #expect(try await body.collect() == Array("ok".utf8))
+            return second
+        }
+        #expect(try await second.value.text == "ok")
+        #expect(session.poolStatus.opened == 2)
+    }
+
+    @Test(
+        "A connection with bytes behind its response is not used again, however soon the next request comes")
+    func unsolicitedBytesAtOnce() async throws {
+        let session = session(speakingOutOfTurn: outOfTurn)
+        let url = try HTTPURL("http://mock.test/")
+        try await session.stream(HTTPRequest(method: .get, url: url)) { _, body in
+            try await outOfTurn.signals.wait(for: "sent")
+            #expect(try await body.collect() == Array("ok".utf8))
+        }
+        #expect(try await session.get("http://mock.test/").text == "ok")
+        #expect(session.poolStatus.opened == 2)
+    }
+
     @Test("A connection that becomes free while another is being opened goes to who waits for that one")
     func freedWhileDialling() async throws {
         let resolver = GatedResolver(freeCount: 1)

@@ -37,6 +37,18 @@ struct ByteStreamTests {
         }
     }
 
+    @Test(
+        "Bytes that a read left behind are told of, though no edge comes for them",
+        arguments: StreamPair.allCases)
+    func leftBehind(kind: StreamPair) async throws {
+        let (client, server) = try await kind.make()
+        try await server.send([1, 2, 3])
+        #expect(try await client.receive(atMost: 2) == [1, 2])
+        #expect(client.endIdleWatch())
+        #expect(try await client.receive(atMost: 2) == [3])
+        #expect(!client.endIdleWatch())
+    }
+
     @Test("The end comes after the bytes, and stays", arguments: StreamPair.allCases)
     func end(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
