@@ -23,12 +23,13 @@ struct Storm: SoakScenario {
                 poolWait: .seconds(6), connect: .seconds(2), head: .seconds(1), idle: .seconds(1),
                 total: Storm.total)
         }
-        let tally = StormTally()
+        let tally = StormTally(bound: Storm.total + Storm.grace)
         let end = ContinuousClock.now + .seconds(options.minutes * 60)
         // Ten minutes and more leave out the first one, in which pools and caches fill.
         let settled = ContinuousClock.now + .seconds(min(60, options.minutes * 6))
         var samples: [(x: Double, y: Double)] = []
         var descriptors = 0
+        var standstill = Duration.zero
         let processorTime = ProcessFigures.processorTime
         let start = ContinuousClock.now
         await withTaskGroup(of: Void.self) { group in
@@ -42,7 +43,10 @@ struct Storm: SoakScenario {
                 }
             }
             while ContinuousClock.now < end {
+                let before = ContinuousClock.now
                 try? await Task.sleep(for: .seconds(1))
+                // Where the machine stands still, requests are late and nobody is to blame.
+                standstill = max(standstill, ContinuousClock.now - before - .seconds(1))
                 descriptors = max(descriptors, ProcessFigures.descriptors)
                 guard ContinuousClock.now > settled else { continue }
                 samples.append(((ContinuousClock.now - start).seconds, Double(ProcessFigures.residentBytes)))
@@ -66,6 +70,8 @@ struct Storm: SoakScenario {
         )
         report.add(
             "longest request", counts.longest.seconds, atMost: (Storm.total + Storm.grace).seconds, unit: "s")
+        for late in counts.late { report.note("late", late) }
+        report.note("longest standstill of the machine", "\(SoakReport.short(standstill.seconds)) s")
         report.add(
             "good ones", Double(counts.good) / Double(max(1, counts.requests)) * 100, atLeast: 80, unit: "%")
         let drift = Slope(samples).rise * elapsed / 1_048_576
@@ -92,6 +98,7 @@ struct Storm: SoakScenario {
         let size = Int(generator.next() % 60_000) + 1
         let kind = generator.next() % 6
         let start = ContinuousClock.now
+        let what = "kind \(kind), \(size) bytes\(isSecure ? " over TLS" : "")"
         do {
             let isRight =
                 switch kind {
@@ -101,12 +108,12 @@ struct Storm: SoakScenario {
                 case 4: try await streamed(size, isSecure, peer, session)
                 default: try await mirrored(size, isSecure, peer, session)
                 }
-            tally.ended(isRight ? .good : .wrong, ContinuousClock.now - start)
+            tally.ended(isRight ? .good : .wrong, ContinuousClock.now - start, what)
         } catch let error as HTTPError {
             tally.ended(
-                .failed("\(error.code.rawValue) \(error.phase.rawValue)"), ContinuousClock.now - start)
+                .failed("\(error.code.rawValue) \(error.phase.rawValue)"), ContinuousClock.now - start, what)
         } catch {
-            tally.ended(.untyped("\(error)"), ContinuousClock.now - start)
+            tally.ended(.untyped("\(error)"), ContinuousClock.now - start, what)
         }
     }
 

@@ -28,6 +28,8 @@ final class StormTally: Sendable {
         var untyped: [String: Int] = [:]
         /// What the slowest one took.
         var longest = Duration.zero
+        /// The first few that took longer than they may: what each was, and how it ended.
+        var late: [String] = []
     }
 
     /// Guards the counts; every worker changes them.
@@ -36,9 +38,18 @@ final class StormTally: Sendable {
     /// The counts so far.
     var value: Value { state.withLock { $0 } }
 
+    /// What a request may take.
+    private let bound: Duration
+
+    init(bound: Duration) {
+        self.bound = bound
+    }
+
     /// Counts one.
-    func ended(_ ending: Ending, _ duration: Duration) {
+    func ended(_ ending: Ending, _ duration: Duration, _ what: @autoclosure () -> String) {
+        let late = duration > bound ? "\(SoakReport.short(duration.seconds)) s: \(what()): \(ending)" : nil
         state.withLock { value in
+            if let late, value.late.count < 10 { value.late.append(late) }
             value.requests += 1
             value.longest = max(value.longest, duration)
             switch ending {
