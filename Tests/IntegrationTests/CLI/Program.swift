@@ -19,7 +19,10 @@ enum Program {
     static let path = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appendingPathComponent("martlet").path
 
-    /// Runs it to its end, without a proxy in its environment, for twenty seconds at most.
+    /// How long a run may take, in seconds: what ends one that hangs, on the slowest machine and under a sanitizer.
+    private static let limit = MartletProgram.isSanitized ? "600" : "60"
+
+    /// Runs it to its end, without a proxy in its environment, for as long as ``limit`` says.
     /// - Parameters:
     ///   - input: its standard input.
     ///   - directory: its working directory; one of its own if none is given.
@@ -48,7 +51,7 @@ enum Program {
         let cleared = ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY"]
         let variables = cleared.flatMap { ["-u", $0] } + environment
         let child = try await ChildProcess.start(
-            "sh", ["-c", script, "sh", "env"] + variables + ["timeout", "20", program] + arguments,
+            "sh", ["-c", script, "sh", "env"] + variables + ["timeout", limit, program] + arguments,
             in: given?.path ?? own.path, outputPath: own.appending("log"))
         let status = await child.waitForExit()
         return Run(
