@@ -21,7 +21,7 @@ build=(--configuration release --scratch-path "$work" --product MartletFuzzer --
     -Xswiftc -sanitize=fuzzer,address -Xswiftc -assert-config -Xswiftc Debug)
 # The bounds that make an input a finding: seconds for one, and MiB resident and in one allocation. A process of this
 # build starts with some 60 MiB resident, and the sanitizer holds back up to 16 MiB of what was freed.
-bounds=(-timeout=1 -rss_limit_mb=384 -malloc_limit_mb=32)
+bounds=(-timeout=1 -rss_limit_mb=512 -malloc_limit_mb=32)
 # Leaks are looked for once, at the end of an entry's time: to look after each input that frees a byte less than it took,
 # as those do whose tasks end a moment later, costs nine tenths of the time.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=16}
