@@ -18,7 +18,7 @@ COUNT ?=
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench soak fuzz fuzz-reproduce fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
+.PHONY: help demo test bench soak fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,10 @@ fuzz: ## Fuzz each entry point for TIME seconds, 60 by default (ENTRY=… one of
 fuzz-reproduce: ## Run one INPUT=… of the fuzzer's again
 	@Scripts/install.sh build
 	@Scripts/fuzz.sh reproduce
+
+fuzz-coverage: ## Print how much of the library the fuzzer's inputs reach
+	@Scripts/install.sh build
+	@Scripts/fuzz.sh coverage
 
 fuzz-minimise: ## Write what the fuzzer found new into Fuzz/Corpus
 	@Scripts/install.sh build

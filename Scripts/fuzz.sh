@@ -3,6 +3,7 @@
 #
 #   Scripts/fuzz.sh             each entry point for TIME seconds (60), or those that ENTRY names; JOBS at once (1)
 #   Scripts/fuzz.sh reproduce   INPUT once, by ENTRY; without ENTRY, by that whose folder it is in
+#   Scripts/fuzz.sh coverage    prints how many of the library's lines the inputs that are checked in reach
 #   Scripts/fuzz.sh minimise    writes what was found new into Fuzz/Corpus, as few inputs as reach the same coverage
 #
 # What it makes up is kept in .build-fuzz/corpus from run to run. A finding is saved below Fuzz/Findings, and the script
@@ -26,6 +27,10 @@ bounds=(-timeout=1 -rss_limit_mb=512 -malloc_limit_mb=32)
 # as those do whose tasks end a moment later, costs nine tenths of the time.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=16}
 
+if [ "${1:-run}" = coverage ]; then
+    build=(--scratch-path "$work/coverage" --product MartletFuzzer --sanitize fuzzer
+        -Xswiftc -profile-generate -Xswiftc -profile-coverage-mapping)
+fi
 swift build "${build[@]}" >"/tmp/martlet-fuzz-build.$$" 2>&1 || {
     cat "/tmp/martlet-fuzz-build.$$" >&2
     rm -f "/tmp/martlet-fuzz-build.$$"
@@ -107,6 +112,25 @@ case "${1:-run}" in
         : "${INPUT:?INPUT=… names the input to run}"
         MARTLET_FUZZ_ENTRY=${ENTRY:-$(basename "$(dirname "$INPUT")")} "$fuzzer" "${bounds[@]}" "$INPUT"
         ;;
+    coverage)
+        tools=$(dirname "$(readlink -f "$(command -v swift)")")
+        profiles=$work/coverage/profiles
+        rm -rf "$profiles"
+        mkdir -p "$profiles"
+        for entry in $entries; do
+            mapfile -t folders < <(inputs "$entry")
+            find "${folders[@]}" -type f -print0 | MARTLET_FUZZ_ENTRY=$entry \
+                LLVM_PROFILE_FILE=$profiles/$entry.profraw xargs -0 "$fuzzer" >"$work/log/$entry-coverage.log" 2>&1
+        done
+        "$tools/llvm-profdata" merge -o "$profiles/all.profdata" "$profiles"/*.profraw
+        "$tools/llvm-cov" report "$fuzzer" -instr-profile "$profiles/all.profdata" Sources \
+            | awk 'NR == 1 || /^-/ || /^TOTAL/ { next }
+                NF > 9 { split($1, part, "/"); folder = part[1] "/" (part[3] == "" ? "" : part[2])
+                    lines[folder] += $8; missed[folder] += $9 }
+                END { for (folder in lines) if (lines[folder] > missed[folder])
+                    printf "%-36s %6d lines %6.1f %%\n", folder, lines[folder],
+                        100 * (1 - missed[folder] / lines[folder]) }' | sort
+        ;;
     minimise)
         for entry in $entries; do
             fresh=$work/minimised/$entry
@@ -128,7 +152,7 @@ case "${1:-run}" in
         done
         ;;
     *)
-        echo "usage: $0 [run|reproduce|minimise]" >&2
+        echo "usage: $0 [run|reproduce|coverage|minimise]" >&2
         exit 2
         ;;
 esac
