@@ -29,6 +29,7 @@ struct WriteOutTests {
             let times = run.text.split(separator: " ")
             #expect(times.allSatisfy { $0.wholeMatch(of: /[0-9]+\.[0-9]{6}/) != nil }, "\(run.text)")
             let numbers = times.compactMap { Double($0) }
+            try #require(numbers.count == 5, "\(run.text) \(run.errors)")
             #expect(numbers == numbers.sorted())
             #expect(numbers[3] >= 0.05)
         }
