@@ -61,9 +61,6 @@ public struct RequestOptions: Sendable {
 
     private var rare: Rare?
 
-    /// Whether all fields of the session are sent, and no trailers.
-    var hasUsualFields: Bool { rare == nil }
-
     /// No deviations.
     public init() {}
 

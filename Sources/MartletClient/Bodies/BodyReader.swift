@@ -140,8 +140,7 @@ final class BodyReader: Sendable {
                 try await exchange.waitForBody()
             } catch {
                 exchange.finish()
-                if case .cancelled = error.cause { throw CancellationError() }
-                throw HTTPError(error, call: call, attempts: attempts)
+                throw call.failure(error, attempts: attempts)
             }
         }
     }

@@ -8,8 +8,7 @@ extension Answer {
             return try exchange.readBodyAtOnce(upTo: length)
         } catch {
             exchange.finish()
-            if case .cancelled = error.cause { throw CancellationError() }
-            throw HTTPError(error, call: call, attempts: attempts)
+            throw call.failure(error, attempts: attempts)
         }
     }
 }

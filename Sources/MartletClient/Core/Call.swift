@@ -82,7 +82,7 @@ final class Call: Sendable {
             !settings.defaultsNameAcceptEncoding
         else { return false }
         return (fields.isEmpty || fields[.acceptEncoding] == nil && fields[.range] == nil)
-            && (options.hasUsualFields || !options.omittedFields.contains(.acceptEncoding))
+            && !options.omittedFields.contains(.acceptEncoding)
     }
 
     /// What the request line names: path and query, or `*` for the server as a whole (RFC 9112 §3.2.4).

@@ -131,8 +131,7 @@ struct CallRunner: Sendable {
             return try await ticket.lease()
         } catch {
             if control.isCancelled { throw CancellationError() }
-            if case .cancelled = error.cause { throw CancellationError() }
-            throw HTTPError(error, call: call, attempts: attempts)
+            throw call.failure(error, attempts: attempts)
         }
     }
 

@@ -3,6 +3,15 @@ import MartletStorage
 import MartletTransport
 import MartletWire
 
+extension Call {
+    /// What the caller is told when an exchange has failed and is not followed by another: a cancelled one is no
+    /// ``HTTPError``.
+    func failure(_ error: ExchangeError, attempts: Int) -> any Error {
+        if case .cancelled = error.cause { return CancellationError() }
+        return HTTPError(error, call: self, attempts: attempts)
+    }
+}
+
 extension HTTPError {
     /// The one place where errors of the layers below become the public one. A cancelled exchange has no place here.
     init(_ error: ExchangeError, call: Call, attempts: Int) {

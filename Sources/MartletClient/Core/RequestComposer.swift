@@ -56,10 +56,7 @@ struct RequestComposer {
             if field.name == .connection, RequestComposer.names("close", field.value) { keepsAlive = false }
             try RequestComposer.encode(field, &encoder)
         }
-        if let lines = call.settings.defaultLines,
-            call.options.hasUsualFields || call.options.omittedFields.isEmpty,
-            lines.suit(fields)
-        {
+        if let lines = call.settings.defaultLines, call.options.omittedFields.isEmpty, lines.suit(fields) {
             if !fields.isEmpty { try encodeCookies(fields, &encoder) }
             encoder.lines(call.asksForCoding ? lines.asking : lines.plain)
         } else {
@@ -134,7 +131,7 @@ struct RequestComposer {
     }
 
     private func isOmitted(_ name: HTTPField.Name) -> Bool {
-        !call.options.hasUsualFields && call.options.omittedFields.contains(name)
+        call.options.omittedFields.contains(name)
     }
 
     /// Fields that depend on the URL and the body, and so are not taken over from the caller as they stand.

@@ -90,7 +90,7 @@ final class OriginChannel: Sendable {
             state.offset = 0
         }
         do throws(TransportError) {
-            switch try readOnce(appendingTo: &state.bytes) {
+            switch try stream.read(upTo: OriginChannel.readSize, appendingTo: &state.bytes) {
             case .bytes(let count):
                 ledger.received(count)
                 return .bytes
@@ -103,22 +103,6 @@ final class OriginChannel: Sendable {
             state.failure = error
             throw error
         }
-    }
-
-    private func readOnce(appendingTo bytes: inout [UInt8]) throws(TransportError) -> ReadOutcome {
-        let result = unsafe withUnsafeTemporaryAllocation(byteCount: OriginChannel.readSize, alignment: 16) {
-            buffer -> Result<ReadOutcome, TransportError> in
-            do throws(TransportError) {
-                let outcome = unsafe try stream.read(into: buffer)
-                if case .bytes(let count) = outcome {
-                    unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-                }
-                return .success(outcome)
-            } catch {
-                return .failure(error)
-            }
-        }
-        return try result.get()
     }
 
     /// Reads and throws away until the client has left, however it does.

@@ -158,7 +158,7 @@ final class ProxyConnection: Sendable {
     ) async throws(TransportError) -> Piece? {
         while true {
             var bytes: [UInt8] = []
-            switch try ProxyConnection.read(from: stream, appendingTo: &bytes) {
+            switch try stream.read(upTo: ProxyConnection.pieceSize, appendingTo: &bytes) {
             case .bytes(let count): return Piece(bytes: bytes, isPause: count < ProxyConnection.pieceSize)
             case .endOfStream: return nil
             case .wouldBlock:
@@ -166,24 +166,6 @@ final class ProxyConnection: Sendable {
                 try await stream.waitUntilReadable(until: deadline)
             }
         }
-    }
-
-    private static func read(
-        from stream: any ByteStream, appendingTo bytes: inout [UInt8]
-    ) throws(TransportError) -> ReadOutcome {
-        let result = unsafe withUnsafeTemporaryAllocation(byteCount: pieceSize, alignment: 16) {
-            buffer -> Result<ReadOutcome, TransportError> in
-            do throws(TransportError) {
-                let outcome = unsafe try stream.read(into: buffer)
-                if case .bytes(let count) = outcome {
-                    unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-                }
-                return .success(outcome)
-            } catch {
-                return .failure(error)
-            }
-        }
-        return try result.get()
     }
 
     private func send(_ bytes: ArraySlice<UInt8>, to stream: any ByteStream) async throws(TransportError) {

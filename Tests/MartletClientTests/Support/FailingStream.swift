@@ -2,8 +2,8 @@ import MartletTransport
 import Synchronization
 
 /// A stream whose writes fail once it is told so, as those to a peer that has gone do, while it looks sound.
-final class FailingStream: ByteStream {
-    private let stream: any ByteStream
+final class FailingStream: ForwardingStream {
+    let stream: any ByteStream
     private let failure = Mutex<TransportError?>(nil)
 
     init(_ stream: any ByteStream) {
@@ -15,33 +15,10 @@ final class FailingStream: ByteStream {
         failure.withLock { $0 = error }
     }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
-        unsafe try stream.read(into: buffer)
-    }
-
     func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
         if let error = failure.withLock({ $0 }) { throw error }
         return unsafe try stream.write(buffer)
     }
-
-    func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
-        try await stream.waitUntilReadable(until: deadline)
-    }
-
-    func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
-        try await stream.waitUntilWritable(until: deadline)
-    }
-
-    func wakeReader() { stream.wakeReader() }
-    func wakeWriter() { stream.wakeWriter() }
-    func interrupt() { stream.interrupt() }
-    func close() { stream.close() }
-    func reset() { stream.reset() }
-    func shutdownWriting() { stream.shutdownWriting() }
-    func probe() -> IdleState { stream.probe() }
-    func watchWhileIdle(_ watcher: any IdleWatcher) { stream.watchWhileIdle(watcher) }
-    func endIdleWatch() -> Bool { stream.endIdleWatch() }
-    var information: ConnectionInformation { stream.information }
 }
 
 /// Connects to a mock transport, and keeps the streams so that they can be made to fail.

@@ -3,13 +3,13 @@ import Synchronization
 
 /// A stream whose reset is seen by a write, and by nobody else: the reader behind it finds the end, as on a socket whose
 /// pending error the writer has taken.
-final class ResetStream: ByteStream {
+final class ResetStream: ForwardingStream {
     private struct State {
         var writeCount = 0
         var isReset = false
     }
 
-    private let stream: any ByteStream
+    let stream: any ByteStream
     private let writeLimit: Int
     private let state = Mutex(State())
 
@@ -41,21 +41,6 @@ final class ResetStream: ByteStream {
         if state.withLock({ $0.isReset }) { return }
         try await stream.waitUntilReadable(until: deadline)
     }
-
-    func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
-        try await stream.waitUntilWritable(until: deadline)
-    }
-
-    func wakeReader() { stream.wakeReader() }
-    func wakeWriter() { stream.wakeWriter() }
-    func interrupt() { stream.interrupt() }
-    func close() { stream.close() }
-    func reset() { stream.reset() }
-    func shutdownWriting() { stream.shutdownWriting() }
-    func probe() -> IdleState { stream.probe() }
-    func watchWhileIdle(_ watcher: any IdleWatcher) { stream.watchWhileIdle(watcher) }
-    func endIdleWatch() -> Bool { stream.endIdleWatch() }
-    var information: ConnectionInformation { stream.information }
 }
 
 /// Connects to a mock transport by streams whose reset only a write sees.

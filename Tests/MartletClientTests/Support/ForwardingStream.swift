@@ -1,0 +1,36 @@
+import MartletTransport
+
+/// A stream that hands everything on to another, but for what it does itself.
+protocol ForwardingStream: ByteStream {
+    /// The stream that everything goes to.
+    var stream: any ByteStream { get }
+}
+
+extension ForwardingStream {
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
+        unsafe try stream.read(into: buffer)
+    }
+
+    func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
+        unsafe try stream.write(buffer)
+    }
+
+    func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
+        try await stream.waitUntilReadable(until: deadline)
+    }
+
+    func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
+        try await stream.waitUntilWritable(until: deadline)
+    }
+
+    func wakeReader() { stream.wakeReader() }
+    func wakeWriter() { stream.wakeWriter() }
+    func interrupt() { stream.interrupt() }
+    func close() { stream.close() }
+    func reset() { stream.reset() }
+    func shutdownWriting() { stream.shutdownWriting() }
+    func probe() -> IdleState { stream.probe() }
+    func watchWhileIdle(_ watcher: any IdleWatcher) { stream.watchWhileIdle(watcher) }
+    func endIdleWatch() -> Bool { stream.endIdleWatch() }
+    var information: ConnectionInformation { stream.information }
+}
