@@ -54,11 +54,15 @@ package final class FilePublisher: Sendable {
 
     /// Appends bytes.
     package func write(_ bytes: [UInt8]) throws(StorageError) {
+        try unsafe bytes.span.withUnsafeBytes { all throws(StorageError) in unsafe try write(all) }
+    }
+
+    /// Appends bytes.
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         var offset = 0
         while offset < bytes.count {
-            let result = unsafe bytes.withUnsafeBytes { all in
-                unsafe Glibc.write(descriptor, all.baseAddress.map { unsafe $0 + offset }, all.count - offset)
-            }
+            let result = unsafe Glibc.write(
+                descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
             if result >= 0 {
                 offset += result
             } else if errno != EINTR {

@@ -33,6 +33,7 @@ final class BodyReader: Sendable {
         call = answer.call
         self.control = control
         attempts = answer.attempts
+        expectedByteCount = answer.codings.isEmpty ? answer.announcedByteCount : nil
         self.byteLimit = byteLimit
         state = Mutex(State(deliveredByteCount: UInt64(received)))
         if !answer.codings.isEmpty {
@@ -73,12 +74,17 @@ final class BodyReader: Sendable {
     }
 
     private func deliver(_ piece: [UInt8]) throws -> [UInt8] {
+        try delivered(piece.count)
+        return piece
+    }
+
+    /// Counts what is handed out, up to the limit.
+    private func delivered(_ count: Int) throws {
         let total = state.withLock { state in
-            state.deliveredByteCount += UInt64(piece.count)
+            state.deliveredByteCount += UInt64(count)
             return state.deliveredByteCount
         }
         if let byteLimit, total > UInt64(byteLimit) { throw tooLarge(byteLimit) }
-        return piece
     }
 
     func tooLarge(_ limit: Int) -> HTTPError {
@@ -143,6 +149,47 @@ final class BodyReader: Sendable {
                 throw call.failure(error, attempts: attempts)
             }
         }
+    }
+
+    /// Whether a coding is undone.
+    var isCoded: Bool { state.withLock { $0.decoder != nil } }
+
+    /// How many bytes are said to come, where that is known and no coding is undone.
+    let expectedByteCount: UInt64?
+
+    /// Receives into a block until it is full, or it holds something and nothing more has come.
+    ///
+    /// For bodies whose coding is not undone.
+    /// - Parameter mayStop: Asked when nothing more has come, whether what is there is wanted now.
+    /// - Returns: Whether there may be more.
+    /// - Throws: ``HTTPError``, or `CancellationError`.
+    func fill(_ block: FileBlock, whereNothingCame mayStop: () -> Bool) async throws -> Bool {
+        while !block.isFull {
+            let attempt: Exchange.BodyAttempt
+            do throws(ExchangeError) {
+                try await exchange.waitWhilePaused()
+                attempt = unsafe try block.fill { free throws(ExchangeError) in
+                    let attempt = unsafe try exchange.tryReadBody(into: free)
+                    if case .bytes(let count) = attempt { return (count, attempt) }
+                    return (0, attempt)
+                }
+                if case .wouldBlock = attempt {
+                    if block.count > 0, mayStop() { return true }
+                    try await exchange.waitForBody()
+                }
+            } catch {
+                exchange.finish()
+                throw call.failure(error, attempts: attempts)
+            }
+            switch attempt {
+            case .bytes(let count):
+                control.download?.update { $0.completedByteCount += UInt64(count) }
+                try delivered(count)
+            case .end: return false
+            case .wouldBlock: continue
+            }
+        }
+        return true
     }
 
     /// One attempt; empty at the end, `nil` when it would block.

@@ -15,15 +15,46 @@ struct FileDownload: Sendable {
         let file = try await blocking { () throws(StorageError) in
             try FilePublisher(path: name, collision: collision)
         }
+        let writer = WriteBehind(file, expected: reader.expectedByteCount)
         do {
-            while let piece = try await reader.next() {
-                try await blocking { () throws(StorageError) in try file.write(piece) }
+            if reader.isCoded {
+                try await writeDecoded(reader, writer)
+            } else {
+                try await writeReceived(reader, writer)
             }
+            try await mapped { () async throws(StorageError) in try await writer.finish() }
             try Task.checkCancellation()
             try await blocking { () throws(StorageError) in try file.publish(collision: collision) }
         } catch {
+            await writer.waitForWorker()
             await BlockingWorkers.shared.run { file.discard() }
             throw error
+        }
+    }
+
+    /// Receives straight into the blocks that are written.
+    private func writeReceived(_ reader: BodyReader, _ writer: WriteBehind) async throws {
+        var hasMore = true
+        while hasMore {
+            let block = try await mapped { () async throws(StorageError) in try await writer.emptyBlock() }
+            // What has come is written while nothing else comes; while a write runs, more of it is gathered.
+            hasMore = try await reader.fill(block) { writer.isIdle }
+            if block.count > 0 {
+                try await mapped { () async throws(StorageError) in try await writer.write(block) }
+            }
+        }
+    }
+
+    private func writeDecoded(_ reader: BodyReader, _ writer: WriteBehind) async throws {
+        while let piece = try await reader.next() {
+            var rest = piece[...]
+            while !rest.isEmpty {
+                let block = try await mapped { () async throws(StorageError) in
+                    try await writer.emptyBlock()
+                }
+                rest = rest.dropFirst(block.append(rest))
+                try await mapped { () async throws(StorageError) in try await writer.write(block) }
+            }
         }
     }
 
@@ -37,8 +68,14 @@ struct FileDownload: Sendable {
                 return .failure(error)
             }
         }
+        return try await mapped { () throws(StorageError) in try result.get() }
+    }
+
+    private func mapped<Value: Sendable>(
+        _ body: () async throws(StorageError) -> Value
+    ) async throws(HTTPError) -> Value {
         do throws(StorageError) {
-            return try result.get()
+            return try await body()
         } catch {
             throw HTTPError(
                 .fileFailed, phase: .receivingBody, message: error.description, wasSent: true, origin: origin,

@@ -61,6 +61,7 @@ struct CallRunner: Sendable {
                         interim += before
                         received = (head, framing)
                     case .wouldBlock(let deadline, let clock):
+                        if core.waitsAwake, exchange.arrives(within: core.briefWait) { continue }
                         try await exchange.wait(until: deadline, clock)
                     }
                 }

@@ -18,6 +18,8 @@ package final class SessionCore: Sendable {
     /// The connections.
     package let pool: ConnectionPool
     let loop: EventLoop
+    /// When a request that runs alone waits awake.
+    let briefWait = BriefWait()
     /// Guards which calls run: each call's beginning and end, and invalidation.
     private let registry = Mutex(Registry())
 
@@ -56,6 +58,11 @@ package final class SessionCore: Sendable {
         }
         guard let waiters else { return }
         for waiter in waiters { waiter.resume(returning: ()) }
+    }
+
+    /// Whether one call runs, and it is one to wait awake for.
+    var waitsAwake: Bool {
+        registry.withLock { $0.runningCount == 1 } && briefWait.isDue()
     }
 
     /// How many calls run.

@@ -18,6 +18,7 @@ package final class Exchange: Sendable {
         var wasSent = false
         var isResponseComplete = false
         var interim: [ResponseHead] = []
+        var reading = ReadBatchRule()
     }
 
     /// The connection.
@@ -268,9 +269,24 @@ package final class Exchange: Sendable {
     package func waitForBody() async throws(ExchangeError) {
         while true {
             let sent = state.withLock { $0.writer }?.byteCount
-            let (deadline, clock) = clocks.deadline(clocks.idle, .idle)
+            let now = MonotonicTime.now()
+            let (deadline, clock) = clocks.deadline(clocks.idle, .idle, from: now)
+            let remaining = connection.remainingPayload
+            let batch = state.withLock { state in
+                state.reading.waitBegins(
+                    received: state.timeline.receivedBodyByteCount, remaining: remaining, now: now)
+            }
+            connection.stream.awaitBytes(batch)
+            let patience = now.advanced(by: ReadBatchRule.longestDelay)
+            let isShort = batch > 1 && patience < deadline
             do throws(ExchangeError) {
-                return try await wait(until: deadline, clock)
+                guard isShort else { return try await wait(until: deadline, clock) }
+                if try await isReadable(by: patience) { return }
+                // What has come below the mark makes an edge when the mark is taken away.
+                state.withLock { $0.reading.waitTimedOut() }
+                connection.stream.awaitBytes(1)
+                try await wait(until: deadline, clock)
+                return
             } catch {
                 // Nothing came down, but what goes up counts as well.
                 guard case .timedOut(.idle) = error.cause, state.withLock({ $0.writer })?.byteCount != sent
@@ -311,27 +327,49 @@ package final class Exchange: Sendable {
         finish(at: now)
     }
 
+    /// Waits a few microseconds, without giving its thread up, for something to come.
+    /// - Returns: Whether something has.
+    package func arrives(within wait: BriefWait) -> Bool {
+        let end = MonotonicTime.now().advanced(by: BriefWait.limit)
+        repeat {
+            if connection.stream.looksReadable() {
+                wait.ended(inTime: true)
+                return true
+            }
+        } while MonotonicTime.now() < end
+        wait.ended(inTime: false)
+        return false
+    }
+
     /// Waits until something has come, or the deadline of that clock has passed.
     package func wait(
         until deadline: MonotonicTime, _ clock: ExchangeError.Clock
     ) async throws(ExchangeError) {
+        if try await isReadable(by: deadline) { return }
+        // A paused transfer is silent because it was asked to be.
+        if clock == .idle, gate?.isPaused == true { return }
+        throw failure(.timedOut(clock))
+    }
+
+    /// Waits until something has come; `false` when the deadline has passed first.
+    private func isReadable(
+        by deadline: MonotonicTime
+    ) async throws(ExchangeError) -> Bool {
         do throws(TransportError) {
             if let latch = connection.stream.readLatch {
                 // The same wait with fewer calls between it and its task, each of which it has to come back through.
                 switch await latch.wait(for: .read, until: deadline) {
-                case .ready: return
-                case .timedOut: throw .timedOut
+                case .ready: return true
+                case .timedOut: return false
                 case .interrupted: throw .interrupted
                 case .closed: throw .closed
                 }
             }
             try await connection.stream.waitUntilReadable(until: deadline)
+            return true
         } catch {
             switch error {
-            case .timedOut:
-                // A paused transfer is silent because it was asked to be.
-                if clock == .idle, gate?.isPaused == true { return }
-                throw failure(.timedOut(clock))
+            case .timedOut: return false
             case .interrupted: throw failure(.cancelled)
             default: throw failure(.transport(error))
             }
@@ -356,6 +394,7 @@ package final class Exchange: Sendable {
             return (isFirst, state.isCancelled, state.writer)
         }
         guard isFirst else { return }
+        connection.stream.awaitBytes(1)
         // Whoever still waits to read looks again, and finds that it is over. Where it is complete, its reader knows.
         if completion == nil { connection.stream.wakeReader() }
         if let writer, writer.outcome == nil, !writer.hasWrittenAll {

@@ -58,9 +58,11 @@ package struct ExchangeClocks: Sendable {
     }
 
     /// The deadline of a wait that begins now, and the clock it belongs to.
-    func deadline(_ span: Duration?, _ clock: ExchangeError.Clock) -> (MonotonicTime, ExchangeError.Clock) {
+    func deadline(
+        _ span: Duration?, _ clock: ExchangeError.Clock, from now: MonotonicTime = MonotonicTime.now()
+    ) -> (MonotonicTime, ExchangeError.Clock) {
         guard let span else { return (totalDeadline, .total) }
-        let instant = MonotonicTime.now().advanced(by: span)
+        let instant = now.advanced(by: span)
         return instant < totalDeadline ? (instant, clock) : (totalDeadline, .total)
     }
 }

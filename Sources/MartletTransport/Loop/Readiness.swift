@@ -92,6 +92,11 @@ package final class Readiness: TimerTarget {
         }
     }
 
+    /// Notes that there is something to read, as an edge would.
+    func noteReadable() {
+        state.withLock { $0.read.isSignalled = true }
+    }
+
     /// Notes that a read took all there was.
     package func readDrained() {
         state.withLock { $0.read.isDrained = true }

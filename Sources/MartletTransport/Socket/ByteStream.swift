@@ -68,6 +68,10 @@ package protocol ByteStream: AnyObject, Sendable {
     /// What ``waitUntilReadable(until:)`` waits for, where that is one socket's readiness and nothing else.
     var readLatch: Readiness? { get }
 
+    /// Asks the kernel whether a read would find something, for a reader that watches instead of waiting; lets others run
+    /// where it would not.
+    func looksReadable() -> Bool
+
     /// Ends the watch of ``watchWhileIdle(_:)``.
     /// - Returns: Whether something has happened on the stream since it was last read, or that read left bytes behind; it
     ///   may be late, and where the stream cannot tell, it is `true`.
@@ -76,6 +80,11 @@ package protocol ByteStream: AnyObject, Sendable {
 
     /// Has a watcher told whenever something happens on the stream while nobody uses it, until ``endIdleWatch()``.
     func watchWhileIdle(_ watcher: any IdleWatcher)
+
+    /// Has a wait to read end only when so many bytes are there, or the end, or an error; 1 is what it is at first.
+    ///
+    /// Reads themselves take what there is. Where fewer bytes are there when the number falls, a wait ends at once.
+    func awaitBytes(_ count: Int)
 
     /// What is known of the connection.
     var information: ConnectionInformation { get }
@@ -87,6 +96,12 @@ extension ByteStream {
 
     /// Streams that are more than a socket do their own waiting.
     package var readLatch: Readiness? { nil }
+
+    /// Streams without a kernel below them wake their reader for every byte.
+    package func awaitBytes(_ count: Int) {}
+
+    /// Streams that cannot be asked are waited for.
+    package func looksReadable() -> Bool { false }
 
     /// Has a closure called; else as ``watchWhileIdle(_:)``.
     package func watchWhileIdle(calling closure: @escaping @Sendable () -> Void) {

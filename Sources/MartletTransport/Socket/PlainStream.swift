@@ -53,6 +53,14 @@ package final class PlainStream: ByteStream {
         socket.shutdownWriting()
     }
 
+    package func looksReadable() -> Bool {
+        socket.looksReadable()
+    }
+
+    package func awaitBytes(_ count: Int) {
+        socket.setReceiveLowWater(count)
+    }
+
     package var mayHaveBytes: Bool {
         socket.readiness.isWorthReading
     }

@@ -12,6 +12,8 @@ package final class Socket: Sendable {
     private let usage = Atomic<UInt32>(0)
     private static let closedBit: UInt32 = 1 << 31
 
+    /// The kernel's mark for waking a reader, in bytes; written by the one reader.
+    private let receiveLowWater = Atomic<Int>(1)
     private let descriptor: Int32
     private let number: UInt32
     private let loop: EventLoop
@@ -134,6 +136,21 @@ package final class Socket: Sendable {
         return result == true ? .quiet : .unusable
     }
 
+    /// Asks the kernel for bytes, an end or an error; where there is nothing, other threads have their turn.
+    func looksReadable() -> Bool {
+        // Not by a look into the socket: the kernel tells of a reset once, and it is the reader who must hear of it.
+        let isQuiet = withDescriptor { descriptor in
+            var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            return unsafe poll(&request, 1, 0) == 0
+        }
+        if isQuiet == true {
+            sched_yield()
+            return false
+        }
+        readiness.noteReadable()
+        return true
+    }
+
     /// Ends the writing direction.
     package func shutdownWriting() {
         _ = withDescriptor { shutdown($0, Int32(SHUT_WR)) }
@@ -176,6 +193,17 @@ package final class Socket: Sendable {
         withDescriptor { descriptor in
             unsafe SocketAddress.filled { unsafe getpeername(descriptor, $0, $1) }
         } ?? nil
+    }
+
+    /// Has the kernel report the socket as readable only when so many bytes are there (`SO_RCVLOWAT`).
+    func setReceiveLowWater(_ count: Int) {
+        guard receiveLowWater.load(ordering: .relaxed) != count else { return }
+        receiveLowWater.store(count, ordering: .relaxed)
+        _ = withDescriptor { descriptor in
+            var value = Int32(clamping: count)
+            let size = socklen_t(MemoryLayout<Int32>.size)
+            return unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVLOWAT, &value, size)
+        }
     }
 
     /// Sets `TCP_NODELAY` on an accepted socket; one that its peer has reset already may refuse, which is no loss.

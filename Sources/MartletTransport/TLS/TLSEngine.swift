@@ -126,7 +126,7 @@ import COpenSSL
             }
             guard case .moved = outcome else { return total > 0 ? .moved(total) : outcome }
             total += count
-        } while total < buffer.count && hasPendingBytes
+        } while total < buffer.count && (hasPendingBytes || channel.socket.readiness.isWorthReading)
         return .moved(total)
     }
 

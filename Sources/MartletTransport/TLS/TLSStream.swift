@@ -133,7 +133,7 @@ package final class TLSStream: ByteStream {
             switch outcome {
             case .moved(let count):
                 needWriting(state.owesCloseNotify, &state)
-                state.holdsBytes = true
+                state.holdsBytes = engine.hasPendingBytes || socket.readiness.isWorthReading
                 return .bytes(count)
             case .paused(let pause):
                 needWriting(pause == .wantsWrite || state.owesCloseNotify, &state)
@@ -220,6 +220,14 @@ package final class TLSStream: ByteStream {
 
     package var readLatch: Readiness? {
         state.withLock { $0.holdsBytes } ? nil : socket.readiness
+    }
+
+    package func looksReadable() -> Bool {
+        socket.looksReadable()
+    }
+
+    package func awaitBytes(_ count: Int) {
+        socket.setReceiveLowWater(count)
     }
 
     package var mayHaveBytes: Bool {

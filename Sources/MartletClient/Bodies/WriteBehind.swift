@@ -1,0 +1,97 @@
+import MartletStorage
+import MartletTransport
+import Synchronization
+
+/// Writes blocks to a file while the next one is received.
+///
+/// There are two blocks: a worker writes one while the other is filled. Where the file is the slower side its reader waits,
+/// and so the sender does, by the TCP window.
+final class WriteBehind: Sendable {
+    private struct State {
+        /// Blocks that nobody has.
+        var empty: [FileBlock] = []
+        var blockCount = 0
+        var isWriting = false
+        var failure: StorageError?
+        /// Who waits for the worker; there is one reader.
+        var waiter: Waiter<Void>?
+    }
+
+    /// The size of a block, 512 KiB.
+    static let blockByteCount = 512 << 10
+
+    private let file: FilePublisher
+    private let blockByteCount: Int
+    /// Guards the above: the reader, and the worker between two writes.
+    private let state = Mutex(State())
+
+    /// - Parameter expected: How much will be written, where that is known: small files get small blocks.
+    init(_ file: FilePublisher, expected: UInt64?) {
+        self.file = file
+        blockByteCount = Int(min(expected ?? .max, UInt64(WriteBehind.blockByteCount)))
+    }
+
+    /// A block to fill; waits while both are full.
+    /// - Throws: What an earlier write threw.
+    func emptyBlock() async throws(StorageError) -> FileBlock {
+        while true {
+            let block = try state.withLock { state throws(StorageError) -> FileBlock? in
+                if let failure = state.failure { throw failure }
+                if let block = state.empty.popLast() { return block }
+                guard state.blockCount < 2 else { return nil }
+                state.blockCount += 1
+                return FileBlock(capacity: blockByteCount)
+            }
+            if let block { return block }
+            await waitForWorker()
+        }
+    }
+
+    /// Whether the worker has nothing to do.
+    var isIdle: Bool { state.withLock { !$0.isWriting } }
+
+    /// Has a block written; waits until the one before is.
+    /// - Throws: What an earlier write threw.
+    func write(_ block: FileBlock) async throws(StorageError) {
+        await waitForWorker()
+        try state.withLock { state throws(StorageError) in
+            if let failure = state.failure { throw failure }
+            state.isWriting = true
+        }
+        BlockingWorkers.shared.submit {
+            var failure: StorageError?
+            do throws(StorageError) {
+                try unsafe block.empty { bytes throws(StorageError) in unsafe try self.file.write(bytes) }
+            } catch {
+                failure = error
+            }
+            let waiter = self.state.withLock { state in
+                state.isWriting = false
+                state.failure = failure
+                state.empty.append(block)
+                return state.waiter.take()
+            }
+            waiter?.resume(returning: ())
+        }
+    }
+
+    /// Waits until all is written.
+    /// - Throws: What a write threw.
+    func finish() async throws(StorageError) {
+        await waitForWorker()
+        if let failure = state.withLock({ $0.failure }) { throw failure }
+    }
+
+    /// Waits for a write that runs.
+    func waitForWorker() async {
+        guard !isIdle else { return }
+        await suspend { (waiter: Waiter<Void>) in
+            let isNeeded = state.withLock { state in
+                guard state.isWriting else { return false }
+                state.waiter = waiter
+                return true
+            }
+            if !isNeeded { waiter.resume(returning: ()) }
+        }
+    }
+}
