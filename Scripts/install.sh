@@ -26,6 +26,7 @@ is_present() {
         libcurl4-openssl-dev) pkg-config --exists libcurl ;;
         libc6-dev) test -e /usr/include/stdlib.h ;;
         util-linux) command -v setpriv ;;
+        publicsuffix) test -s /usr/share/publicsuffix/public_suffix_list.dat ;;
         ca-certificates) test -s /etc/ssl/certs/ca-certificates.crt ;;
         *) command -v "$1" ;;
     esac >/dev/null 2>&1
@@ -42,7 +43,7 @@ find_missing() {
 build=(pkg-config libssl-dev zlib1g-dev)
 case "${1:-}" in
     build) wanted=("${build[@]}") ;;
-    test | soak) wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates) ;;
+    test | soak) wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates publicsuffix) ;;
     bench) wanted=("${build[@]}" nginx wrk curl openssl python3 golang-go libcurl4-openssl-dev gcc libc6-dev valgrind) ;;
     lint) wanted=() ;;
     *) fail "usage: $0 build|test|lint|bench|soak" ;;

@@ -4,8 +4,9 @@ import Synchronization
 
 /// A file that appears under its name only when it is complete.
 ///
-/// Bytes go to a temporary file of its own beside the target, which is renamed when all is written and synced; until then,
-/// and whatever fails, the target is what it was. Its calls block: they belong on a worker, one at a time.
+/// Bytes go to a temporary file of its own beside the target, which is renamed when all is written and
+/// synced; until then, and whatever fails, the target is what it was. Its calls block: they belong on a
+/// worker, one at a time.
 package final class FilePublisher: Sendable {
     /// What to do about a file that has the name already.
     package enum Collision: Sendable {
@@ -22,8 +23,14 @@ package final class FilePublisher: Sendable {
     /// Whether the descriptor is closed: written by whoever ends it, once.
     private let isEnded = Atomic(false)
 
-    /// Creates the temporary file, with the mode that the process's mask gives to new files.
-    package init(path: String, collision: Collision) throws(StorageError) {
+    /// Creates the temporary file.
+    ///
+    /// - Parameters:
+    ///   - path: the name that the file gets.
+    ///   - collision: what to do about a file that has the name already.
+    ///   - mode: the permission bits, from which the process's mask takes those it forbids; secrets are for
+    ///     their owner alone, 0600.
+    package init(path: String, collision: Collision, mode: UInt32 = 0o666) throws(StorageError) {
         if collision == .fail {
             var status = stat()
             if unsafe lstat(path, &status) == 0 {
@@ -41,7 +48,7 @@ package final class FilePublisher: Sendable {
         // The name may be as long as names can be, so it is cut to leave room.
         let stem = String(decoding: name.utf8.prefix(200), as: UTF8.self)
         temporaryPath = "\(folder).\(stem).\(suffix).part"
-        descriptor = unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+        descriptor = unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
         guard descriptor >= 0 else {
             throw StorageError(operation: "create", path: temporaryPath, code: errno)
         }

@@ -57,3 +57,13 @@ package final class FileReader: Sendable {
         return bytes
     }
 }
+
+extension FileReader {
+    /// Reads the whole file, as long as it was when it was opened.
+    ///
+    /// - Throws: `EFBIG` when it is longer than so many bytes.
+    package func contents(limit: UInt64) throws(StorageError) -> [UInt8] {
+        guard byteCount <= limit else { throw StorageError(operation: "read", path: path, code: EFBIG) }
+        return try read(at: 0, limit: Int(byteCount))
+    }
+}

@@ -24,6 +24,11 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
         code == ENOSPC || code == EDQUOT || code == EFBIG
     }
 
+    /// Whether there is no such file, or no folder to hold it.
+    public var isMissingFile: Bool {
+        code == ENOENT
+    }
+
     /// The file, the operation and what the system says of the number.
     public var description: String {
         "\(path): \(operation): \(StorageError.text(of: code)) (errno \(code))"

@@ -44,6 +44,33 @@ struct FilePublisherTests {
         }
     }
 
+    @Test("A file can be for its owner alone, whatever the one in its place was")
+    func mode() throws {
+        try withFolder { folder in
+            let path = "\(folder)/a.bin"
+            for mode: UInt32 in [0o666, 0o600] {
+                let file = try FilePublisher(path: path, collision: .replace, mode: mode)
+                try file.publish(collision: .replace)
+            }
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        }
+    }
+
+    @Test("A file that is longer than the limit is not read as a whole")
+    func contentsLimit() throws {
+        try withFolder { folder in
+            let file = try FilePublisher(path: "\(folder)/a.bin", collision: .fail)
+            try file.write([1, 2, 3])
+            try file.publish(collision: .fail)
+            let reader = try FileReader(path: "\(folder)/a.bin")
+            #expect(try reader.contents(limit: 3) == [1, 2, 3])
+            #expect(throws: StorageError(operation: "read", path: reader.path, code: EFBIG)) {
+                try reader.contents(limit: 2)
+            }
+        }
+    }
+
     @Test("A file that has the name is left alone unless it may be replaced")
     func collides() throws {
         try withFolder { folder in

@@ -1,15 +1,17 @@
 /// A day of the Gregorian calendar, reckoned in years that begin with March so that leap days come last.
-struct CivilDate: Equatable, Sendable {
+package struct CivilDate: Equatable, Sendable {
     static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
-    let year: Int64
+    /// The year, before 1 counted on through 0.
+    package let year: Int64
     /// 1...12.
-    let month: Int
+    package let month: Int
     /// 1...31.
-    let day: Int
+    package let day: Int
 
-    init(year: Int64, month: Int, day: Int) {
+    /// A day by its numbers, which ``isValid`` checks.
+    package init(year: Int64, month: Int, day: Int) {
         self.year = year
         self.month = month
         self.day = day
@@ -30,7 +32,7 @@ struct CivilDate: Equatable, Sendable {
     }
 
     /// Days since 1970-01-01.
-    var daysSinceEpoch: Int64 {
+    package var daysSinceEpoch: Int64 {
         let marchYear = month <= 2 ? year - 1 : year
         let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
         let yearOfEra = marchYear - era * 400
@@ -41,7 +43,7 @@ struct CivilDate: Equatable, Sendable {
     }
 
     /// Whether month and day exist.
-    var isValid: Bool {
+    package var isValid: Bool {
         guard (1...12).contains(month) else { return false }
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

@@ -1,0 +1,143 @@
+import MartletClient
+import Testing
+
+@Suite("Paths, security and prefixes of cookies")
+struct CookieRuleTests {
+    private func path(_ path: String, for target: String, from origin: String = "/") throws -> Bool {
+        try CookieScene.sent(
+            ["a=b; Path=\(path)"], from: "https://site.org\(origin)", to: "https://site.org\(target)") != nil
+    }
+
+    @Test("A path goes to itself and below, not to what begins alike")
+    func pathMatch() throws {
+        for target in ["/foo", "/foo/", "/foo/bar", "/foo//bar", "/foo?x=/bar"] {
+            #expect(try path("/foo", for: target), "\(target)")
+        }
+        for target in ["/", "/foobar", "/fo", "/Foo", "/f%6fo", "/bar/foo"] {
+            #expect(try !path("/foo", for: target), "\(target)")
+        }
+        #expect(try path("/foo/", for: "/foo/bar"))
+        #expect(try !path("/foo/", for: "/foo"))
+        #expect(try path("/", for: "/anything"))
+        #expect(try !path("/foo?", for: "/foo?"))
+        #expect(try !path("/foo#", for: "/foo"))
+    }
+
+    @Test(
+        "Without a path, or with one that does not begin with a slash, it is that of the request up to its last slash"
+    )
+    func defaultPath() throws {
+        for field in ["a=b", "a=b; Path", "a=b; Path=", "a=b; Path=x/y", "a=b; Path=\"/\""] {
+            for (origin, target, goes) in [
+                ("/", "/any", true), ("/foo", "/any", true), ("/foo/", "/foo", true),
+                ("/foo/bar", "/foo/x", true),
+                ("/foo/bar", "/foobar", false), ("/foo/bar/", "/foo/x", false),
+                ("/foo/bar?a/b", "/foo/bar/x", true),
+            ] {
+                let sent = try CookieScene.sent(
+                    [field], from: "https://site.org\(origin)", to: "https://site.org\(target)")
+                #expect((sent == "a=b") == goes, "\(field) \(origin) \(target)")
+            }
+        }
+    }
+
+    @Test("A cookie may be set for any path of its host")
+    func otherPath() throws {
+        #expect(try path("/x/y", for: "/x/y/z", from: "/quite/elsewhere"))
+    }
+
+    @Test("Secure is taken and sent over https only, on localhost too")
+    func secure() throws {
+        for host in ["site.org", "localhost", "127.0.0.1"] {
+            var scene = CookieScene()
+            #expect(try scene.receive("a=b; Secure", from: "http://\(host)/") == [.insecureOrigin])
+            #expect(try scene.receive("a=b; Secure", from: "https://\(host)/") == [])
+            #expect(try scene.header("http://\(host)/") == nil)
+            #expect(try scene.header("https://\(host)/") == "a=b")
+        }
+    }
+
+    @Test("HttpOnly is kept and hides nothing from requests")
+    func httpOnly() throws {
+        var scene = CookieScene()
+        try scene.receive("a=b; HttpOnly")
+        #expect(try scene.header() == "a=b")
+        #expect(scene.store.allCookies(at: scene.now).map(\.isHTTPOnly) == [true])
+    }
+
+    @Test("SameSite is kept; None needs Secure")
+    func sameSite() throws {
+        var scene = CookieScene()
+        #expect(try scene.receive("a=1; SameSite=None") == [.crossSiteWithoutSecure])
+        try scene.receive(
+            "a=1; SameSite=Strict", "b=2; SameSite=lax", "c=3; SameSite=NONE; Secure", "d=4; SameSite=?")
+        #expect(
+            scene.store.allCookies(at: scene.now).map(\.sameSite) == [.strict, .lax, .none, .unspecified])
+        #expect(try scene.header() == "a=1; b=2; c=3; d=4")
+    }
+
+    @Test("A name with __Secure- needs Secure, in any case of its letters")
+    func securePrefix() throws {
+        for prefix in ["__Secure-", "__secure-", "__SECURE-"] {
+            var scene = CookieScene()
+            #expect(try scene.receive("\(prefix)a=b") == [.prefixNotHonored])
+            #expect(
+                try scene.receive("\(prefix)a=b; Secure", from: "http://www.site.org/") == [.insecureOrigin])
+            #expect(try scene.receive("\(prefix)a=b; Secure; Domain=site.org") == [])
+            #expect(try scene.receive("=\(prefix)a=b; Secure") == [.prefixNotHonored])
+            #expect(try scene.receive("\(prefix)a; Secure") == [.prefixNotHonored])
+        }
+        #expect(try CookieScene.sent(["__Secur-a=b"]) == "__Secur-a=b")
+    }
+
+    @Test("A name with __Host- needs Secure, the path / in so many words, and no domain")
+    func hostPrefix() throws {
+        for prefix in ["__Host-", "__host-", "__HOST-"] {
+            var scene = CookieScene()
+            for attributes in [
+                "", "; Secure", "; Path=/", "; Secure; Path", "; Secure; Path=", "; Secure; Path=/x",
+                "; Secure; Path=/; Domain=site.org", "; Secure; Path=/; Domain=www.site.org",
+            ] {
+                #expect(
+                    try scene.receive("\(prefix)a=b\(attributes)") == [.prefixNotHonored], "\(attributes)")
+            }
+            #expect(try scene.receive("=\(prefix)a=b; Secure; Path=/") == [.prefixNotHonored])
+            #expect(try scene.receive("\(prefix)a=b; Secure; Path=/") == [])
+            #expect(try scene.header() == "\(prefix)a=b")
+        }
+    }
+
+    @Test("Over http no cookie takes the place of a secure one, nor hides it")
+    func leaveSecureAlone() throws {
+        var scene = CookieScene()
+        try scene.receive("a=secret; Secure; Path=/login; Domain=site.org")
+        let insecure = "http://www.site.org/login"
+        #expect(try scene.receive("a=x; Path=/login", from: insecure) == [.shadowsSecureCookie])
+        #expect(try scene.receive("a=x; Path=/login/en", from: insecure) == [.shadowsSecureCookie])
+        #expect(
+            try scene.receive("a=x; Path=/login; Domain=site.org", from: insecure) == [.shadowsSecureCookie])
+        #expect(
+            try scene.receive("a=; Path=/login; Max-Age=0; Domain=site.org", from: insecure) == [
+                .shadowsSecureCookie
+            ])
+        #expect(try scene.receive("a=x; Path=/login", from: "http://site.org/") == [.shadowsSecureCookie])
+        #expect(try scene.receive("a=x; Path=/", from: insecure) == [])
+        #expect(try scene.receive("b=x; Path=/login", from: insecure) == [])
+        #expect(try scene.receive("a=x; Path=/login", from: "http://other.org/") == [])
+        #expect(try scene.header("https://www.site.org/login") == "a=secret; b=x; a=x")
+    }
+
+    @Test("Over https a cookie that is not secure may take the place of one that is")
+    func secureOriginMay() throws {
+        #expect(try CookieScene.sent(["a=1; Secure", "a=2"], to: "http://www.site.org/") == "a=2")
+    }
+
+    @Test("A secure cookie that has ended stands in nobody's way")
+    func expiredSecure() throws {
+        var scene = CookieScene()
+        try scene.receive("a=1; Secure; Max-Age=10")
+        scene.wait(11)
+        #expect(try scene.receive("a=2", from: "http://www.site.org/") == [])
+        #expect(try scene.header() == "a=2")
+    }
+}
