@@ -7,6 +7,8 @@ package final class FileReader: Sendable {
     package let path: String
     /// The length in bytes when it was opened.
     package let byteCount: UInt64
+    /// Who might do what with it when it was opened.
+    package let access: FileAccess
     private let descriptor: Int32
 
     /// Opens a regular file.
@@ -27,6 +29,7 @@ package final class FileReader: Sendable {
         }
         self.path = path
         byteCount = UInt64(clamping: status.st_size)
+        access = FileAccess(mode: status.st_mode, owner: status.st_uid)
         self.descriptor = descriptor
     }
 

@@ -1,0 +1,51 @@
+/// Runs what the machine decides: asks the handler, fetches tokens. One for each call, and for each of its two parties.
+///
+/// No lock is held while a handler or a provider runs, so either may make calls of its own.
+package struct AuthenticationFlow {
+    /// What it runs.
+    package private(set) var machine: AuthenticationMachine
+
+    /// A flow of a machine.
+    package init(_ machine: AuthenticationMachine) {
+        self.machine = machine
+    }
+
+    /// The value of the field that a request is sent with; `nil` for none.
+    ///
+    /// - Throws: ``CredentialsError``; what a token provider throws; `CancellationError`.
+    package mutating func value(for request: AuthenticatedRequest) async throws -> AuthorizationValue? {
+        switch try machine.prepare(request) {
+        case .none: return nil
+        case .value(let value): return value
+        case .fetchToken: break
+        }
+        guard let tokens = machine.settings.tokens else { return nil }
+        machine.received(token: try await tokens.token())
+        guard case .value(let value) = try machine.prepare(request) else { return nil }
+        return value
+    }
+
+    /// Whether a request is to be sent again after a response, with what ``value(for:)`` then gives; `false` when the
+    /// response is the call's answer.
+    ///
+    /// - Throws: ``AuthenticationError`` for a server that failed to prove itself; ``CredentialsError``; what a handler or a
+    ///   token provider throws; `CancellationError`.
+    package mutating func isResent(
+        _ request: AuthenticatedRequest, after answer: AuthenticationAnswer
+    ) async throws -> Bool {
+        var decision = machine.received(answer, to: request)
+        while true {
+            switch decision {
+            case .deliver: return false
+            case .resend: return true
+            case .refuse(let error): throw error
+            case .ask(let challenge):
+                let credentials = try await machine.settings.handler?(challenge)
+                decision = try machine.received(credentials: credentials, for: request)
+            case .refresh(let refused):
+                guard let tokens = machine.settings.tokens else { return false }
+                decision = machine.received(token: try await tokens.refresh(after: refused), after: refused)
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import MartletTransport
+
+/// Decides what one call says to servers that ask who is calling, or to a proxy that does: one machine for each of the two.
+///
+/// Before each request it is asked what to send, ``prepare(_:)``; after each response what to do, ``received(_:to:)``. It
+/// runs nothing itself: handlers and tokens are asked by ``AuthenticationFlow``, which tells it what they said.
+///
+/// What it knows is kept by origin. Nothing that one origin said, and nothing that was given for it, plays a part in what
+/// another is sent.
+package struct AuthenticationMachine: Sendable {
+    /// Who asks.
+    package let party: AuthenticationParty
+    let settings: AuthenticationSettings
+    let memory: AuthenticationMemory
+    let nonces: ClientNonceSource
+
+    /// The origin the call began at.
+    private var firstOrigin: HTTPURL.Origin?
+    /// Whether a request of the call went elsewhere since.
+    private var hasLeft = false
+    /// What is known of each origin the call came to.
+    var standings: [HTTPURL.Origin: AuthenticationStanding] = [:]
+    /// How many times credentials were refused.
+    package internal(set) var failureCount = 0
+    /// How many times a nonce turned out too old, which is no refusal.
+    var staleCount = 0
+    /// The token in force.
+    var token: String?
+
+    /// The most answers in one call that call a nonce too old: a server that says so of each has no end.
+    package static let staleLimit = 3
+
+    /// A machine for one call.
+    package init(
+        party: AuthenticationParty, settings: AuthenticationSettings, memory: AuthenticationMemory,
+        nonces: ClientNonceSource = .system
+    ) {
+        self.party = party
+        self.settings = settings
+        self.memory = memory
+        self.nonces = nonces
+    }
+
+    /// Whether a request that was just prepared without a field will most likely be asked for one: what its body costs may
+    /// be saved then, as curl does with `--digest`.
+    package func expectsChallenge(_ request: AuthenticatedRequest) -> Bool {
+        guard let standing = standings[request.origin], !request.hasOwnField, standing.sent == nil else {
+            return false
+        }
+        return standing.credentials != nil
+    }
+
+    // MARK: About to send
+
+    /// What a request is sent with.
+    ///
+    /// - Throws: For credentials that cannot be written into a field; nothing must be sent then.
+    package mutating func prepare(_ request: AuthenticatedRequest) throws(CredentialsError)
+        -> AuthenticationPreparation
+    {
+        let origin = request.origin
+        if firstOrigin == nil { firstOrigin = origin }
+        if origin != firstOrigin { hasLeft = true }
+        var standing = standings[origin] ?? standing(at: origin)
+        if hasLeft, standing.source.isOfTheCall { standing = self.standing(at: origin) }
+        standing.sent = nil
+        defer { standings[origin] = standing }
+        if request.hasOwnField {
+            standing.next = nil
+            return .none
+        }
+        switch standing.next.take() {
+        case .digest(let session, let key, let extent):
+            return try digest(session, key, request, extent: extent, &standing)
+        case .basic(let value, let key):
+            standing.sent = .basic(key)
+            return .value(value)
+        case .unasked(let value):
+            standing.sent = .plain
+            return .value(value)
+        case nil: break
+        }
+        if standing.source == .tokens, standing.credentials == nil {
+            guard let token else { return .fetchToken }
+            standing.sent = .token(token)
+            return .value(try BearerAuthorization.value(token: token))
+        }
+        guard let credentials = standing.credentials else { return .none }
+        if let value = try credentials.unaskedValue() {
+            standing.sent = .plain
+            return .value(value)
+        }
+        return try remembered(credentials, request, &standing)
+    }
+
+    /// The token that ``AuthenticationPreparation/fetchToken`` asked for.
+    package mutating func received(token: String) {
+        self.token = token
+    }
+
+    /// What is there for an origin before it has asked.
+    private func standing(at origin: HTTPURL.Origin) -> AuthenticationStanding {
+        if !hasLeft, origin == firstOrigin {
+            if let credentials = settings.credentials {
+                return AuthenticationStanding(source: .call, credentials: credentials)
+            }
+            if settings.tokens != nil { return AuthenticationStanding(source: .tokens) }
+        }
+        if let credentials = settings.credentialsByOrigin[origin] {
+            return AuthenticationStanding(source: .origin, credentials: credentials)
+        }
+        // What hosts are trusted with over TLS is not sent in the clear because a redirect says so.
+        let isDowngrade = origin.scheme == .http && firstOrigin?.scheme == .https
+        if party == .origin, !isDowngrade, let entry = settings.netrc?.entry(forHost: origin.host) {
+            return AuthenticationStanding(
+                source: .netrc,
+                credentials: Credentials(
+                    user: entry.login ?? "", password: entry.password ?? "", scheme: settings.netrcScheme))
+        }
+        return AuthenticationStanding(source: .nothing)
+    }
+
+    /// What the session knows from earlier calls.
+    private func remembered(
+        _ credentials: Credentials, _ request: AuthenticatedRequest, _ standing: inout AuthenticationStanding
+    ) throws(CredentialsError) -> AuthenticationPreparation {
+        guard case .password(let user, let password, let scheme) = credentials.kind else { return .none }
+        let key = AuthenticationKey(party: party, origin: request.origin, credentials: credentials)
+        switch memory.withTable({ $0.answer(for: key, path: request.target) }) {
+        case .digest(let session, let count):
+            return try write(session, count, key, user: user, request, isRemembered: true, &standing)
+        case .basic where scheme == .any:
+            standing.sent = .basic(key)
+            return .value(try BasicAuthorization.value(user: user, password: password))
+        default: return .none
+        }
+    }
+
+    /// Answers a challenge that was just received, and remembers it.
+    private func digest(
+        _ session: DigestSession, _ key: AuthenticationKey, _ request: AuthenticatedRequest,
+        extent: ProtectionSpace, _ standing: inout AuthenticationStanding
+    ) throws(CredentialsError) -> AuthenticationPreparation {
+        guard let user = key.credentials.user else { return .none }
+        var session = session
+        guard let count = session.use() else { return .none }
+        memory.withTable { $0.noteDigest(key, session, extent: extent) }
+        return try write(session, count, key, user: user, request, isRemembered: false, &standing)
+    }
+
+    private func write(
+        _ session: DigestSession, _ count: UInt32, _ key: AuthenticationKey, user: String,
+        _ request: AuthenticatedRequest, isRemembered: Bool, _ standing: inout AuthenticationStanding
+    ) throws(CredentialsError) -> AuthenticationPreparation {
+        guard !BasicAuthorization.hasControl(user) else { throw .controlCharacter }
+        let subject = DigestRequest(method: request.method, target: request.target, body: request.body)
+        do throws(MessageDigestError) {
+            guard
+                let authorization = try DigestAuthorization(
+                    session: session, user: user, request: subject, useCount: count,
+                    clientNonce: nonces.next())
+            else { return .none }
+            standing.sent = .digest(
+                AuthenticationStanding.SentDigest(
+                    key: key, realm: session.challenge.realm, nonce: session.nonce,
+                    proof: authorization.proof, isRemembered: isRemembered))
+            return .value(authorization.value)
+        } catch {
+            return .none
+        }
+    }
+}

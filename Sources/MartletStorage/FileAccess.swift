@@ -1,0 +1,18 @@
+import Glibc
+
+/// Who may do what with a file, as far as its mode says.
+package struct FileAccess: Hashable, Sendable {
+    /// Whether others than the owner, the group among them, may read it.
+    package let isReadableByOthers: Bool
+    /// Whether others than the owner, the group among them, may write it.
+    package let isWritableByOthers: Bool
+    /// Whether it belongs to the user that this process acts for.
+    package let isOwnedByThisUser: Bool
+
+    /// What a file's status says.
+    init(mode: mode_t, owner: uid_t) {
+        isReadableByOthers = mode & (S_IRGRP | S_IROTH) != 0
+        isWritableByOthers = mode & (S_IWGRP | S_IWOTH) != 0
+        isOwnedByThisUser = owner == geteuid()
+    }
+}

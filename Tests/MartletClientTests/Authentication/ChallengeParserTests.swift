@@ -1,0 +1,207 @@
+import Testing
+
+@testable import MartletClient
+
+/// Challenges as one line each, so that a test reads as what was sent and what came of it.
+private func read(_ values: String...) -> [String] {
+    ChallengeParser.challenges(in: values.map { Array($0.utf8)[...] }).challenges.map(spelled)
+}
+
+private func spelled(_ challenge: HTTPChallenge) -> String {
+    let parameters = challenge.parameters.map { "\($0.name)=\($0.value)" }
+    return ([challenge.scheme] + (challenge.token68.map { ["<\($0)>"] } ?? []) + parameters)
+        .joined(separator: "|")
+}
+
+private func faults(_ values: String...) -> [String] {
+    ChallengeParser.challenges(in: values.map { Array($0.utf8)[...] }).faults.map {
+        "\($0.fieldIndex):\($0.position) \($0.code)"
+    }
+}
+
+@Suite("Challenges are read")
+struct ChallengeParserTests {
+    @Test(
+        "What the grammar allows is read as it is meant",
+        arguments: [
+            (#"Basic realm="foo""#, ["Basic|realm=foo"]),
+            ("Basic", ["Basic"]),
+            (#"BASIC REALM="foo""#, ["BASIC|realm=foo"]),
+            ("Basic realm=foo", ["Basic|realm=foo"]),
+            ("Basic realm='foo'", ["Basic|realm='foo'"]),
+            (#"Basic realm="foo%20bar""#, ["Basic|realm=foo%20bar"]),
+            ("Basic realm = \t\"foo\"", ["Basic|realm=foo"]),
+            (#"Basic   realm="foo" "#, ["Basic|realm=foo"]),
+            (#"Basic realm="\f\o\o""#, ["Basic|realm=foo"]),
+            (#"Basic realm="\"foo\"""#, [#"Basic|realm="foo""#]),
+            (#"Basic realm="a, b=c, Digest nonce=d""#, ["Basic|realm=a, b=c, Digest nonce=d"]),
+            (#"Basic realm="""#, ["Basic|realm="]),
+            (#"Basic , realm="foo""#, ["Basic|realm=foo"]),
+            (#"Basic realm="foo", bar="xyz",, a=b,,,c=d"#, ["Basic|realm=foo|bar=xyz|a=b|c=d"]),
+            (#"Basic realm="foo-é""#, ["Basic|realm=foo-é"]),
+            (#" ,  , Basic realm=r ,, "#, ["Basic|realm=r"]),
+            ("A, B", ["A", "B"]),
+            (#"Basic realm="basic", Newauth"#, ["Basic|realm=basic", "Newauth"]),
+            (#"Newauth, Basic realm="basic""#, ["Newauth", "Basic|realm=basic"]),
+            (#"Digest,Basic realm="r""#, ["Digest", "Basic|realm=r"]),
+            (#"Basic realm = "r",Basic realm=s"#, ["Basic|realm=r", "Basic|realm=s"]),
+            (
+                #"Newauth realm="apps", type=1, title="Login to \"apps\"", Basic realm="simple""#,
+                [#"Newauth|realm=apps|type=1|title=Login to "apps""#, "Basic|realm=simple"]
+            ),
+            (
+                #"Newauth realm="N R", basic=foo, Basic realm="B R""#,
+                ["Newauth|realm=N R|basic=foo", "Basic|realm=B R"]
+            ),
+            (#"Basic foo="realm=nottherealm", realm="basic""#, ["Basic|foo=realm=nottherealm|realm=basic"]),
+            ("Negotiate", ["Negotiate"]),
+            ("Negotiate YWJj+/==", ["Negotiate|<YWJj+/==>"]),
+            ("Negotiate YWJj==, NTLM , Basic realm=r", ["Negotiate|<YWJj==>", "NTLM", "Basic|realm=r"]),
+            ("Other a.b_c~d-e", ["Other|<a.b_c~d-e>"]),
+            ("", []), (" \t,,, ", []),
+        ])
+    func grammar(_ value: String, _ expected: [String]) {
+        #expect(read(value) == expected)
+        #expect(faults(value).isEmpty)
+    }
+
+    @Test("Several fields are one list")
+    func fields() {
+        #expect(
+            read(#"Newauth realm="newauth""#, "", #"Basic realm="basic", Digest realm=d"#, "nonce=n")
+                == ["Newauth|realm=newauth", "Basic|realm=basic", "Digest|realm=d|nonce=n"])
+    }
+
+    @Test(
+        "What servers send though the grammar forbids it is read where only one thing can be meant",
+        arguments: [
+            // Values without quotes that are no tokens.
+            ("Digest nonce=a/b+c==, uri=/x?y=1, realm=r", ["Digest|nonce=a/b+c==|uri=/x?y=1|realm=r"]),
+            (#"Basic realm=\f\o\o"#, [#"Basic|realm=\f\o\o"#]),
+            ("Digest realm=, nonce=n", ["Digest|realm=|nonce=n"]),
+            (#"Digest realm="", nonce="n""#, ["Digest|realm=|nonce=n"]),
+            // The comma is missing, or too early.
+            (#"Digest realm="r" nonce="n"  qop=auth"#, ["Digest|realm=r|nonce=n|qop=auth"]),
+            (#"Basic realm="a" Digest realm="b""#, ["Basic|realm=a", "Digest|realm=b"]),
+            (#"Basic, realm="foo""#, ["Basic|realm=foo"]),
+            // The same twice.
+            ("Basic realm=r, realm=r", ["Basic|realm=r"]),
+        ])
+    func lenience(_ value: String, _ expected: [String]) {
+        #expect(read(value) == expected)
+        #expect(faults(value).isEmpty)
+    }
+
+    @Test(
+        "A malformed challenge is absent, with the place of its fault, and those around it count",
+        arguments: [
+            (#"Basic realm="basic"#, [], ["0:12 unterminatedString"]),
+            (#"A, Basic realm="basic, B"#, ["A"], ["0:15 unterminatedString"]),
+            (#"Basic realm="a\"#, [], ["0:12 unterminatedString"]),
+            (#"Digest, Basic realm="my"realm", C"#, ["Digest"], ["0:24 junkBehindValue"]),
+            (#"Basic realm=my"realm", C d=e"#, ["C|d=e"], ["0:14 junkBehindValue"]),
+            ("Basic realm=foo bar, C", ["C"], ["0:16 junkBehindValue"]),
+            ("Other realm=a, realm=b, x=y, C", ["C"], ["0:15 repeatedParameter"]),
+            (#"realm="x", Basic realm=r"#, ["Basic|realm=r"], ["0:0 parameterWithoutScheme"]),
+            ("=a, Basic", ["Basic"], ["0:0 notAToken"]),
+            (#""x", Basic"#, ["Basic"], ["0:0 notAToken"]),
+            (#"Basic "x", C"#, ["C"], ["0:6 notAToken"]),
+            (#"A, Basic"realm", C"#, ["A", "C"], ["0:8 notAToken"]),
+            ("Basic a b, C", ["C"], ["0:8 notAToken"]),
+            ("Digest realm=r, @, nonce=n, C", ["C"], ["0:16 notAToken"]),
+            ("Basic realm=\"a\u{7F}b, c\", C", ["C"], ["0:14 controlByte"]),
+            ("Basic realm=\"a\\\u{1}\", C", ["C"], ["0:15 controlByte"]),
+            // A token68 stands for all parameters.
+            ("Other abc==, realm=r", ["Other|<abc==>"], ["0:13 parameterBesideToken"]),
+            ("Other a/b=, realm=r", ["Other|<a/b=>"], ["0:12 parameterBesideToken"]),
+        ])
+    func malformed(_ value: String, _ expected: [String], _ places: [String]) {
+        #expect(read(value) == expected)
+        #expect(faults(value) == places)
+    }
+
+    @Test("A fault names the field, which of them it is, and the byte, and nothing that stood there")
+    func faultText() throws {
+        let values = ["Basic realm=r", #"Digest nonce="hunter2"#].map { Array($0.utf8)[...] }
+        let result = ChallengeParser.challenges(in: values, field: "Proxy-Authenticate")
+        #expect(result.challenges.count == 1)
+        let fault = try #require(result.faults.first)
+        #expect(
+            fault.description
+                == "Proxy-Authenticate (the one at index 1), byte 13: a quoted string that does not end")
+    }
+
+    @Test("Positions are those in the field, also where it is a slice of a head")
+    func slicedPositions() {
+        let head = Array("xxxxxBasic realm=\"".utf8)
+        let faults = ChallengeParser.challenges(in: [head[5...]]).faults
+        #expect(faults.map(\.position) == [12])
+    }
+
+    @Test("Bytes that are no UTF-8 stay what they were, and are shown as Latin-1")
+    func latin1() throws {
+        let value = Array("Basic realm=\"foo-".utf8) + [0xE4] + Array("\"".utf8)
+        let challenge = try #require(ChallengeParser.challenges(in: [value[...]]).challenges.first)
+        #expect(challenge.realm == "foo-ä")
+        #expect(challenge.parameters.first?.rawValue == Array("foo-".utf8) + [0xE4])
+    }
+
+    @Test("Names are found in whatever case, and so are schemes")
+    func lookUp() throws {
+        let value = Array(#"DIgEsT rEaLm="r", NONCE=n"#.utf8)
+        let challenge = try #require(ChallengeParser.challenges(in: [value[...]]).challenges.first)
+        #expect(challenge.isScheme("digest") && !challenge.isScheme("basic"))
+        #expect(challenge["Nonce"] == "n" && challenge.realm == "r" && challenge["opaque"] == nil)
+    }
+
+    @Test("Authentication-Info is parameters without a scheme")
+    func information() {
+        let value = Array(#"rspauth="ab", , nc=00000001,qop=auth"#.utf8)
+        let result = ChallengeParser.parameters(in: [value[...], Array("nextnonce=\"x\"".utf8)[...]])
+        #expect(
+            result.parameters.map { "\($0.name)=\($0.value)" }
+                == ["rspauth=ab", "nc=00000001", "qop=auth", "nextnonce=x"])
+        #expect(result.faults.isEmpty)
+    }
+
+    @Test(
+        "Of a malformed Authentication-Info nothing counts",
+        arguments: ["nextnonce=\"x", "nextnonce=a, Digest", "Digest nextnonce=a", "nextnonce=a, nextnonce=b"])
+    func malformedInformation(_ value: String) {
+        let result = ChallengeParser.parameters(in: [Array(value.utf8)[...]])
+        #expect(result.parameters.isEmpty && !result.faults.isEmpty)
+    }
+
+    @Test("Challenges, parameters, values and faults are bounded")
+    func bounds() {
+        let many = (0..<1000).map { "S\($0)" }.joined(separator: ",")
+        #expect(read(many).count == ChallengeParser.challengeLimit)
+        #expect(faults(many).count == 1)
+        let parameters = "S " + (0..<1000).map { "p\($0)=v" }.joined(separator: ",")
+        #expect(read(parameters, "T") == ["T"])
+        #expect(faults(parameters).map { $0.hasSuffix("tooMany") } == [true])
+        let long = "S p=" + String(repeating: "x", count: ChallengeParser.valueLimit + 1)
+        #expect(read(long).isEmpty && faults(long) == ["0:4 tooLong"])
+        #expect(faults(String(repeating: "=,", count: 1000)).count == 1)
+        #expect(faults(String(repeating: "a=,", count: 1000)).count == ChallengeParser.faultLimit)
+    }
+
+    @Test(
+        "A megabyte of anything is read in linear time",
+        arguments: [
+            ",", "a,", "a=b,", "\"", "\\", "a=\"", "a=\"\\", "a=\"\u{1}", "=", " ", "a ", "Basic ", "a=b ",
+            "\",",
+            "a==,", "a=\"b\" ", "a\"",
+        ])
+    func linear(_ piece: String) {
+        let megabyte = Array(String(repeating: piece, count: (1 << 20) / piece.utf8.count).utf8)
+        let clock = ContinuousClock()
+        for prefix in ["", "Basic ", "Basic a="] {
+            let bytes = Array(prefix.utf8) + megabyte
+            let time = clock.measure { _ = ChallengeParser.challenges(in: [bytes[...]]) }
+            // Optimised it takes a few milliseconds. The bound is for debug builds beside other tests; quadratic time would
+            // be minutes.
+            #expect(time < .seconds(5), "\(prefix)\(piece)")
+        }
+    }
+}

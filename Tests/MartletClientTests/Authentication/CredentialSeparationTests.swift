@@ -1,0 +1,170 @@
+import Testing
+
+@testable import MartletClient
+
+/// Credentials are for the origin they were given for. Each test follows a chain of redirects and looks at every request.
+@Suite("No credential leaves its origin")
+struct CredentialSeparationTests {
+    private let digest = #"Digest realm="r", nonce="n1", qop="auth""#
+    private static let elsewhere = [
+        "http://b/", "http://a:81/", "https://a/", "http://a./", "http://aa/", "http://sub.a/",
+    ]
+
+    @Test(
+        "Credentials of the call are not sent to another origin, nor any more when the chain comes back",
+        arguments: elsewhere)
+    func callCredentials(_ other: String) async throws {
+        for credentials in [
+            Credentials.basic(user: "u", password: "p"), .bearer("t"), .any(user: "u", password: "p"),
+        ] {
+            var scene = AuthenticationScene(AuthenticationSettings(credentials: credentials))
+            if try await scene.sent("http://a/") == nil {
+                #expect(try await scene.isResent("http://a/", after: digest))
+                #expect(try await scene.sent("http://a/") != nil)
+                #expect(try await scene.sent("http://a/same/origin") != nil)
+            }
+            #expect(try await scene.sent(other) == nil)
+            #expect(try await !scene.isResent(other, after: digest, "Basic realm=r", "Bearer"))
+            #expect(try await scene.sent(other) == nil)
+            #expect(try await scene.sent("http://a/") == nil)
+            #expect(try await !scene.isResent("http://a/", after: digest, "Basic realm=r", "Bearer"))
+        }
+    }
+
+    @Test("Tokens are not sent to another origin, nor fetched for it", arguments: elsewhere)
+    func tokens(_ other: String) async throws {
+        let provider = CountingTokens()
+        var scene = AuthenticationScene(AuthenticationSettings(tokens: SingleFlightTokens(provider)))
+        #expect(try await scene.sent("http://a/") == "Bearer t0")
+        #expect(try await scene.sent(other) == nil)
+        #expect(try await !scene.isResent(other, after: "Bearer"))
+        #expect(try await scene.sent("http://a/") == nil)
+        #expect(provider.counts == [1, 0])
+    }
+
+    @Test("What one origin asked for is not answered to another, though both have credentials")
+    func noStateAcross() async throws {
+        let credentials = Credentials.digest(user: "u", password: "p")
+        let settings = AuthenticationSettings(credentialsByOrigin: [
+            try HTTPURL("http://a").origin: credentials, try HTTPURL("http://b").origin: credentials,
+        ])
+        var scene = AuthenticationScene(settings)
+        _ = try await scene.sent("http://a/")
+        #expect(try await scene.isResent("http://a/", after: digest))
+        #expect(try await scene.sent("http://a/") != nil)
+        #expect(try await scene.sent("http://b/") == nil)
+        #expect(try await scene.isResent("http://b/", after: #"Digest realm="r", nonce="b1", qop="auth""#))
+        let sent = try #require(try await scene.sent("http://b/"))
+        #expect(sent.contains(#"nonce="b1""#) && !sent.contains("n1"))
+        #expect(try #require(try await scene.sent("http://a/")).contains(#"nonce="n1""#))
+    }
+
+    @Test("A challenge that was about to be answered at one origin is not answered at another")
+    func pendingAnswer() async throws {
+        var scene = AuthenticationScene(AuthenticationSettings(credentials: .any(user: "u", password: "p")))
+        _ = try await scene.sent("http://a/")
+        #expect(try await scene.isResent("http://a/", after: "Basic realm=r"))
+        #expect(try await scene.sent("http://b/") == nil)
+        #expect(try await scene.sent("http://a/") == nil)
+    }
+
+    @Test("A handler is asked for each origin by itself, and what it said for one is not sent to another")
+    func handler() async throws {
+        let script = HandlerScript([.basic(user: "a", password: "a"), .basic(user: "b", password: "b")])
+        var scene = AuthenticationScene(AuthenticationSettings(handler: script.handler))
+        _ = try await scene.sent("http://a/")
+        #expect(try await scene.isResent("http://a/", after: "Basic realm=r"))
+        #expect(try await scene.sent("http://a/") == "Basic YTph")
+        #expect(try await scene.sent("http://b/") == nil)
+        #expect(try await scene.isResent("http://b/", after: "Basic realm=r"))
+        #expect(try await scene.sent("http://b/") == "Basic Yjpi")
+        #expect(try await scene.sent("http://a/") == "Basic YTph")
+        #expect(script.asked.map(\.origin.host) == ["a", "b"])
+    }
+
+    @Test("A netrc is looked at for each host, and not in the clear for one that a call reached over TLS")
+    func netrc() async throws {
+        let netrc = try NetrcFile("machine a login a password a\nmachine b login b password b")
+        var scene = AuthenticationScene(AuthenticationSettings(netrc: netrc))
+        #expect(try await scene.sent("https://a/") == "Basic YTph")
+        #expect(try await scene.sent("https://b/") == "Basic Yjpi")
+        #expect(try await scene.sent("https://c/") == nil)
+        #expect(try await scene.sent("http://a/") == nil)
+        #expect(try await scene.sent("http://b/") == nil)
+        var plain = AuthenticationScene(AuthenticationSettings(netrc: netrc))
+        #expect(try await plain.sent("http://a:8080/") == "Basic YTph")
+    }
+
+    @Test("What a call has of its own comes first: credentials, tokens, the origin's, the netrc's")
+    func precedence() async throws {
+        let origin = try HTTPURL("http://a").origin
+        var settings = AuthenticationSettings(
+            credentials: .basic(user: "u", password: "p"), tokens: SingleFlightTokens(CountingTokens()),
+            credentialsByOrigin: [origin: .bearer("own")],
+            netrc: try NetrcFile("machine a login a password a"))
+        var all = AuthenticationScene(settings)
+        #expect(try await all.sent("http://a/") == "Basic dTpw")
+        settings.credentials = nil
+        var tokens = AuthenticationScene(settings)
+        #expect(try await tokens.sent("http://a/") == "Bearer t0")
+        settings.tokens = nil
+        var own = AuthenticationScene(settings)
+        #expect(try await own.sent("http://a/") == "Bearer own")
+        settings.credentialsByOrigin = [:]
+        var netrc = AuthenticationScene(settings)
+        #expect(try await netrc.sent("http://a/") == "Basic YTph")
+        settings.netrcScheme = .digest
+        var digesting = AuthenticationScene(settings)
+        #expect(try await digesting.sent("http://a/") == nil)
+    }
+
+    @Test(
+        "A field of the caller's that a redirect strips does not make room for credentials given for its origin"
+    )
+    func strippedField() async throws {
+        var scene = AuthenticationScene(AuthenticationSettings(credentials: .basic(user: "u", password: "p")))
+        #expect(try await scene.sent(AuthenticationScene.request("http://a/", hasOwnField: true)) == nil)
+        #expect(try await scene.sent("http://b/") == nil)
+        #expect(try await scene.sent("http://a/") == nil)
+    }
+
+    @Test("One user's nonces and keys are not used for another of the same session")
+    func users() async throws {
+        let memory = AuthenticationMemory()
+        for user in ["u", "v"] {
+            var scene = AuthenticationScene(
+                AuthenticationSettings(credentials: .digest(user: user, password: "p")), memory: memory)
+            #expect(try await scene.sent("http://a/") == nil)
+            _ = try await scene.isResent("http://a/", after: digest)
+            #expect(try #require(try await scene.sent("http://a/")).contains("username=\"\(user)\""))
+        }
+        memory.clear()
+        var scene = AuthenticationScene(
+            AuthenticationSettings(credentials: .digest(user: "u", password: "p")), memory: memory)
+        #expect(try await scene.sent("http://a/") == nil)
+    }
+
+    @Test("What is remembered is bounded, and the least lately used goes first")
+    func bounded() throws {
+        var table = AuthenticationTable()
+        let known = try #require(DigestChallenge(challenge(digest)))
+        func key(_ host: Int) throws -> AuthenticationKey {
+            AuthenticationKey(
+                party: .origin, origin: try HTTPURL("http://h\(host)").origin,
+                credentials: .digest(user: "u", password: "p"))
+        }
+        for host in 0..<1000 {
+            table.noteDigest(
+                try key(host), DigestSession(challenge: known, clientNonce: [], key: []), extent: .whole)
+            _ = table.answer(for: try key(0), path: "/")
+        }
+        #expect(table.count == AuthenticationTable.keyLimit)
+        #expect(table.answer(for: try key(0), path: "/") != nil)
+        #expect(table.answer(for: try key(1), path: "/") == nil)
+        for number in 0..<1000 {
+            table.noteBasic(try key(0), extent: ProtectionSpace(around: "/\(number)/"))
+        }
+        #expect(table.answer(for: try key(0), path: "/\(1000 - AuthenticationTable.spaceLimit)/") != nil)
+        #expect(table.answer(for: try key(0), path: "/\(999 - AuthenticationTable.spaceLimit)/") == nil)
+    }
+}

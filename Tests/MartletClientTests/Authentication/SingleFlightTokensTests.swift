@@ -1,0 +1,170 @@
+import Synchronization
+import Testing
+
+@testable import MartletClient
+
+/// Tokens `t0`, `t1` and so on; what was asked is counted.
+final class CountingTokens: TokenProvider {
+    struct Refused: Error {}
+
+    private struct State {
+        var tokens = 0
+        var refreshes = 0
+        var failures = 0
+        var isCancelled = false
+    }
+
+    private let state: Mutex<State>
+    /// What a refresh waits for.
+    private let gate: Outcome<Void>?
+
+    init(gate: Outcome<Void>? = nil, failures: Int = 0) {
+        self.gate = gate
+        state = Mutex(State(failures: failures))
+    }
+
+    /// How many times a token, and how many times another, was asked for.
+    var counts: [Int] { state.withLock { [$0.tokens, $0.refreshes] } }
+    /// Whether a refresh found itself cancelled.
+    var sawCancellation: Bool { state.withLock { $0.isCancelled } }
+
+    func token() async throws -> String {
+        state.withLock { $0.tokens += 1 }
+        return "t0"
+    }
+
+    func refresh(after token: String) async throws -> String {
+        state.withLock { $0.refreshes += 1 }
+        try await gate?.value
+        return try state.withLock { state in
+            if Task.isCancelled { state.isCancelled = true }
+            if state.failures > 0 {
+                state.failures -= 1
+                throw Refused()
+            }
+            return "t\(state.refreshes)"
+        }
+    }
+}
+
+@Suite("One token for all", .timeLimit(.minutes(1)))
+struct SingleFlightTokensTests {
+    @Test("A hundred refusals at once refresh the token once, and all get the new one")
+    func hundred() async throws {
+        let gate = Outcome<Void>()
+        let provider = CountingTokens(gate: gate)
+        let tokens = SingleFlightTokens(provider)
+        let old = try await tokens.token()
+        let started = Counter()
+        let fresh = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<100 {
+                group.addTask {
+                    started.add()
+                    return try await tokens.refresh(after: old)
+                }
+            }
+            _ = await eventually { started.count == 100 && provider.counts[1] == 1 }
+            gate.settle(.success(()))
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(fresh == Array(repeating: "t1", count: 100))
+        #expect(provider.counts == [1, 1])
+        #expect(try await tokens.token() == "t1")
+    }
+
+    @Test("A refusal of an older token gets the present one, and nothing is fetched")
+    func older() async throws {
+        let provider = CountingTokens()
+        let tokens = SingleFlightTokens(provider)
+        #expect(try await tokens.token() == "t0")
+        #expect(try await tokens.refresh(after: "t0") == "t1")
+        #expect(try await tokens.refresh(after: "t0") == "t1")
+        #expect(provider.counts == [1, 1])
+        #expect(try await tokens.refresh(after: "t1") == "t2")
+    }
+
+    @Test("One that is cancelled stops waiting and leaves the fetch to the others")
+    func cancelled() async throws {
+        let gate = Outcome<Void>()
+        let provider = CountingTokens(gate: gate)
+        let tokens = SingleFlightTokens(provider)
+        let first = Task { try await tokens.refresh(after: "t0") }
+        _ = await eventually { provider.counts[1] == 1 }
+        let second = Task { try await tokens.refresh(after: "t0") }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        gate.settle(.success(()))
+        #expect(try await second.value == "t1")
+        #expect(provider.counts == [0, 1] && !provider.sawCancellation)
+    }
+
+    @Test("A failure is told to all who waited, and the next asks anew")
+    func failure() async throws {
+        let gate = Outcome<Void>()
+        let provider = CountingTokens(gate: gate, failures: 1)
+        let tokens = SingleFlightTokens(provider)
+        let first = Task { try await tokens.refresh(after: "t0") }
+        _ = await eventually { provider.counts[1] == 1 }
+        let waiting = Task { try await tokens.token() }
+        gate.settle(.success(()))
+        await #expect(throws: CountingTokens.Refused.self) { try await first.value }
+        // Whoever waited for the failed fetch hears of it; one that came later fetched for itself.
+        let others = await waiting.result
+        if case .success(let token) = others { #expect(token == "t0") }
+        #expect(try await tokens.refresh(after: "t0") == "t2")
+        #expect(provider.counts[1] == 2)
+    }
+
+    @Test("A token that was forgotten while it was fetched serves those who waited, and is not kept")
+    func invalidated() async throws {
+        let gate = Outcome<Void>()
+        let provider = CountingTokens(gate: gate)
+        let tokens = SingleFlightTokens(provider)
+        async let fetched = tokens.refresh(after: "t0")
+        _ = await eventually { provider.counts[1] == 1 }
+        await tokens.invalidate()
+        gate.settle(.success(()))
+        #expect(try await fetched == "t1")
+        #expect(try await tokens.token() == "t0")
+    }
+
+    @Test("A call fetches a token, refreshes it after a 401, and takes a second refusal for the answer")
+    func call() async throws {
+        let provider = CountingTokens()
+        let tokens = SingleFlightTokens(provider)
+        let settings = AuthenticationSettings(tokens: tokens)
+        var scene = AuthenticationScene(settings)
+        #expect(try await scene.sent("http://a/") == "Bearer t0")
+        #expect(try await scene.isResent("http://a/", after: #"Bearer error="invalid_token""#))
+        #expect(try await scene.sent("http://a/") == "Bearer t1")
+        try await scene.accept("http://a/")
+        var later = AuthenticationScene(settings)
+        #expect(try await later.sent("http://a/") == "Bearer t1")
+        #expect(provider.counts == [1, 1])
+    }
+
+    @Test("A server that refuses every token is not asked more than three times")
+    func refusedForever() async throws {
+        let provider = CountingTokens()
+        var scene = AuthenticationScene(AuthenticationSettings(tokens: SingleFlightTokens(provider)))
+        var rounds = 1
+        _ = try await scene.sent("http://a/")
+        while rounds < 20, try await scene.isResent("http://a/") {
+            rounds += 1
+            #expect(try await scene.sent("http://a/") != nil)
+        }
+        #expect(rounds == 3 && provider.counts == [1, 2])
+        #expect(try await scene.sent("http://a/") == nil)
+    }
+
+    @Test("A refresh that brings the refused token again is the end")
+    func sameAgain() async throws {
+        struct Stuck: TokenProvider {
+            func token() async throws -> String { "t" }
+            func refresh(after token: String) async throws -> String { token }
+        }
+        var scene = AuthenticationScene(AuthenticationSettings(tokens: SingleFlightTokens(Stuck())))
+        #expect(try await scene.sent("http://a/") == "Bearer t")
+        #expect(try await !scene.isResent("http://a/", after: "Bearer"))
+    }
+}
