@@ -34,7 +34,7 @@ struct BatchFault: Error, Sendable {
 
     private static func kind(of error: HTTPError) -> Kind {
         switch error.code {
-        case .protocolViolation, .limitExceeded: .malformed
+        case .protocolViolation, .limitExceeded, .unacceptableContentType: .malformed
         case .truncated: .truncated
         case .emptyResponse: .empty
         case .connectionLost: error.phase == .receivingBody ? .truncated : .empty

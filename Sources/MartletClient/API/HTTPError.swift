@@ -35,6 +35,8 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         case contentDecodingFailed
         /// The status was not one of those accepted.
         case unacceptableStatus
+        /// The content type was not one of those accepted.
+        case unacceptableContentType
         /// A body that can be read only once would have to be sent again.
         case bodyNotReplayable
         /// The body's source gave more or less than its length.

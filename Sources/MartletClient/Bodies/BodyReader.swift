@@ -88,11 +88,20 @@ final class BodyReader: Sendable {
     }
 
     func tooLarge(_ limit: Int) -> HTTPError {
+        refusal(.bodyTooLarge, "the body is larger than the limit of \(limit) bytes")
+    }
+
+    /// The error of a part of the body that is beyond its limit, after which the connection is not used again.
+    func limitExceeded(_ message: String) -> HTTPError {
+        refusal(.limitExceeded, message)
+    }
+
+    /// The error of a response that is not what it should be, after which the connection is not used again.
+    func refusal(_ code: HTTPError.Code, _ message: String) -> HTTPError {
         exchange.refuse()
         return HTTPError(
-            .bodyTooLarge, phase: .receivingBody,
-            message: "the body is larger than the limit of \(limit) bytes",
-            wasSent: true, origin: call.url.origin.description, attempts: attempts)
+            code, phase: .receivingBody, message: message, wasSent: true,
+            origin: call.url.origin.description, attempts: attempts)
     }
 
     /// Decodes what has been received; empty at the end, `nil` when more is needed.

@@ -1,0 +1,100 @@
+/// Decides when a stream of server-sent events is connected again, with which identifier, and when it is over
+/// (WHATWG HTML §9.2.3).
+///
+/// An end, or a fault of the network, is followed by another connection; a response that is not an event stream ends it.
+package struct EventStreamMachine: Sendable {
+    /// What to make of a response.
+    package enum Opening: Hashable, Sendable {
+        /// It is an event stream: read it.
+        case read
+        /// The server has no more events: the stream ends without an error.
+        case finish
+        /// The status is not 200.
+        case refuseStatus(Int)
+        /// The content type is not `text/event-stream`.
+        case refuseContentType(String)
+    }
+
+    /// What to do next.
+    package enum Step: Hashable, Sendable {
+        /// Connect again after so long.
+        case reconnect(after: Duration)
+        /// The stream is over.
+        case finish
+        /// The stream is over, because of the fault just reported.
+        case fail
+    }
+
+    private let bounds: ClosedRange<Duration>
+    private let backoffLimit: Duration
+    private let failureLimit: Int?
+    private let reconnects: Bool
+    private var reconnectionTime: Duration
+    private var failureCount = 0
+    /// The identifier in force; empty for none.
+    package private(set) var lastEventID: String
+
+    /// The longest identifier that is sent back, in bytes: what servers commonly take as a field.
+    private static let identifierLimit = 8 * 1024
+
+    /// The machine of a stream that has not been connected.
+    package init(_ options: EventStreamOptions) {
+        bounds = options.reconnectionTimeBounds
+        backoffLimit = options.backoffLimit
+        failureLimit = options.failureLimit
+        reconnects = options.reconnects
+        reconnectionTime = max(.zero, options.reconnectionTime)
+        lastEventID = options.lastEventID
+    }
+
+    /// What `Last-Event-ID` says; `nil` for no field. An identifier that no field can hold is not sent.
+    package var lastEventIDField: String? {
+        let bytes = lastEventID.utf8
+        guard !bytes.isEmpty, bytes.count <= EventStreamMachine.identifierLimit,
+            bytes.allSatisfy({ ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 })
+        else { return nil }
+        return lastEventID
+    }
+
+    /// A response has come.
+    package mutating func opened(status: Int, contentType: String?) -> Opening {
+        if status == 204 { return .finish }
+        guard status == 200 else { return .refuseStatus(status) }
+        guard let contentType, MediaType(contentType)?.essence == "text/event-stream" else {
+            return .refuseContentType(String((contentType ?? "").prefix(100)))
+        }
+        failureCount = 0
+        return .read
+    }
+
+    /// Bytes of the stream were read: what they said last.
+    package mutating func read(lastEventID: String, retryMilliseconds: UInt64?) {
+        self.lastEventID = lastEventID
+        guard let retryMilliseconds else { return }
+        let asked = Duration.milliseconds(Int64(clamping: min(retryMilliseconds, 1 << 50)))
+        reconnectionTime = min(max(asked, bounds.lowerBound), bounds.upperBound)
+    }
+
+    /// The stream has ended as a complete body.
+    package mutating func ended() -> Step {
+        reconnects ? .reconnect(after: reconnectionTime) : .finish
+    }
+
+    /// Connecting failed, or the stream broke.
+    /// - Parameters:
+    ///   - isTransient: Whether another attempt may fare better.
+    ///   - jitter: A number from 0 to 1 drawn at random, so that clients which a server has lost together do not come back
+    ///     together.
+    package mutating func failed(isTransient: Bool, jitter: Double) -> Step {
+        guard isTransient, reconnects else { return .fail }
+        failureCount += 1
+        if let failureLimit, failureCount >= failureLimit { return .fail }
+        var grown = reconnectionTime
+        let limit = max(backoffLimit, reconnectionTime)
+        for _ in 1..<max(2, min(failureCount, 64)) where failureCount > 1 && grown < limit {
+            grown = grown * 2
+        }
+        let most = min(grown, limit)
+        return .reconnect(after: reconnectionTime + (most - reconnectionTime) * min(max(jitter, 0), 1))
+    }
+}

@@ -1,0 +1,84 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Lines and events of a body", .timeLimit(.minutes(1)))
+struct BodyLinesTests {
+    @Test("Lines come as they arrive, in whatever pieces")
+    func lines() async throws {
+        let script = ServerScript(
+            .expectRequestHead,
+            .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), .send("4\r\none\n\r\n"),
+            .await("first line"), .send("2\r\ntw\r\n3\r\no\r\n\r\n5\r\nthree\r\n0\r\n\r\n"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            var found: [String] = []
+            try await HTTPSession.own().stream(HTTPRequest(.get, origin)) { _, body in
+                for try await line in body.lines {
+                    if found.isEmpty { origin.signals.raise("first line") }
+                    found.append(line)
+                }
+            }
+            #expect(found == ["one", "two", "three"])
+        }
+    }
+
+    @Test("A line beyond the limit is an error that names it, and costs the connection")
+    func tooLong() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("short\n" + String(repeating: "x", count: 100))
+        } run: { origin in
+            let session = HTTPSession.own()
+            var found: [String] = []
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.stream(HTTPRequest(.get, origin)) { _, body in
+                    for try await line in body.lines(upTo: 50) { found.append(line) }
+                }
+            }
+            #expect(error?.code == .limitExceeded)
+            #expect(error?.message == "a line is longer than the limit of 50 bytes")
+            #expect(found == ["short"])
+        }
+    }
+
+    @Test("A body that is cut within a line is an error, and not a short line")
+    func cut() async throws {
+        let script = ServerScript.respond("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\none\ntwo")
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            var found: [String] = []
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.own().stream(HTTPRequest(.get, origin)) { _, body in
+                    for try await line in body.lines { found.append(line) }
+                }
+            }
+            #expect(error?.code == .truncated)
+            #expect(found == ["one"])
+        }
+    }
+
+    @Test("Events of a body are read without a look at its type")
+    func events() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("data: a\n\nevent: x\ndata: b\n\ndata: lost")
+        } run: { origin in
+            var found: [ServerSentEvent] = []
+            try await HTTPSession.own().stream(HTTPRequest(.get, origin)) { _, body in
+                for try await event in body.serverSentEvents { found.append(event) }
+            }
+            #expect(found == [ServerSentEvent(data: "a"), ServerSentEvent(type: "x", data: "b")])
+        }
+    }
+
+    @Test("An event beyond the limit is an error")
+    func eventTooLarge() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("data: abcdef\n\n")
+        } run: { origin in
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.own().stream(HTTPRequest(.get, origin)) { _, body in
+                    for try await _ in body.serverSentEvents(upTo: 5) {}
+                }
+            }
+            #expect(error?.code == .limitExceeded)
+        }
+    }
+}

@@ -1,0 +1,231 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+@Suite("Server-sent events of a URL", .timeLimit(.minutes(1)))
+struct EventStreamTests {
+    /// The waits that were asked for, none of which takes any time.
+    private final class Waits: Sendable {
+        private let asked = Mutex<[Duration]>([])
+        var all: [Duration] { asked.withLock { $0 } }
+        func note(_ duration: Duration) { asked.withLock { $0.append(duration) } }
+    }
+
+    private func options(
+        _ waits: Waits, _ change: (inout EventStreamOptions) -> Void = { _ in }
+    ) -> EventStreamOptions {
+        var options = EventStreamOptions()
+        options.sleep = { waits.note($0) }
+        change(&options)
+        return options
+    }
+
+    private static func stream(_ text: String) -> OriginResponse {
+        OriginResponse(200, fields: ["Content-Type": "text/event-stream"], body: .text(text))
+    }
+
+    private func collect(_ events: EventStream) async throws -> [ServerSentEvent] {
+        var found: [ServerSentEvent] = []
+        for try await event in events { found.append(event) }
+        return found
+    }
+
+    @Test("It connects again with the last identifier and after the server's time, until a 204")
+    func reconnects() async throws {
+        let waits = Waits()
+        try await TestOrigin.withOrigin { request in
+            switch request.fields["Last-Event-ID"] {
+            case nil: Self.stream("retry: 700\n\nid: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 3\ndata: lost")
+            case "2": Self.stream("data: c\n\nid: end\n\n")
+            default: OriginResponse(204)
+            }
+        } run: { origin in
+            let events = HTTPSession.own().events(from: origin.url("/stream"), options: options(waits))
+            let found = try await collect(events)
+            #expect(found.map(\.data) == ["a", "b", "c"])
+            #expect(found.map(\.lastEventID) == ["1", "2", "2"])
+            #expect(origin.requests.map { $0.fields["Last-Event-ID"] } == [nil, "2", "end"])
+            #expect(origin.requests.first?.fields["Accept"] == "text/event-stream")
+            #expect(origin.requests.first?.fields["Cache-Control"] == "no-store")
+            #expect(waits.all == [.milliseconds(700), .milliseconds(700)])
+        }
+    }
+
+    @Test("A stream that is cut goes on behind the last whole event")
+    func cut() async throws {
+        let waits = Waits()
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+        let scripts = [
+            ServerScript.respond(head + "Content-Length: 100\r\n\r\nid: 1\ndata: a\n\nid: 2\ndata: b"),
+            ServerScript.respond(head + "\r\ndata: b\n\n"),
+            ServerScript.respond("HTTP/1.1 204 No Content\r\n\r\n"),
+        ]
+        try await TestOrigin.withOrigin(scripts: scripts[0], scripts[1], scripts[2]) { origin in
+            let events = HTTPSession.own().events(from: origin.url(), options: options(waits))
+            let found = try await collect(events)
+            #expect(found.map(\.data) == ["a", "b"])
+            #expect(waits.all.count == 2)
+            let second = String(decoding: origin.ledger.transcript(ofConnection: 2), as: UTF8.self)
+            #expect(second.contains("\r\nLast-Event-ID: 1\r\n"))
+        }
+    }
+
+    @Test("A status that is not 200 is an error that names it")
+    func status() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("no", status: 503)
+        } run: { origin in
+            let error = await #expect(throws: HTTPError.self) {
+                _ = try await collect(HTTPSession.own().events(from: origin.url()))
+            }
+            #expect(error?.code == .unacceptableStatus)
+            #expect(error?.message.contains("503") == true)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("A content type that is another one is an error that names it")
+    func contentType() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("data: a\n\n")
+        } run: { origin in
+            let error = await #expect(throws: HTTPError.self) {
+                _ = try await collect(HTTPSession.own().events(from: origin.url()))
+            }
+            #expect(error?.code == .unacceptableContentType)
+            #expect(error?.message.contains("text/plain") == true)
+        }
+    }
+
+    @Test("A server that cannot be reached is tried as often as the limit says, and its error is thrown")
+    func unreachable() async throws {
+        let waits = Waits()
+        let origin = try await TestOrigin.start { _ in .text("") }
+        let url = origin.url()
+        await origin.stop()
+        let error = await #expect(throws: HTTPError.self) {
+            let events = HTTPSession.own().events(from: url, options: options(waits) { $0.failureLimit = 3 })
+            _ = try await collect(events)
+        }
+        #expect(error?.code == .connectFailed)
+        #expect(waits.all.count == 2)
+    }
+
+    @Test("A string that is no URL is an error when the first event is asked for")
+    func noURL() async throws {
+        let error = await #expect(throws: HTTPError.self) {
+            _ = try await collect(HTTPSession.own().events(from: "nonsense"))
+        }
+        #expect(error?.code == .invalidURL)
+    }
+
+    @Test("An event that is too large ends the stream, and is not asked for again")
+    func tooLarge() async throws {
+        try await TestOrigin.withOrigin { _ in
+            Self.stream("data: abcdefgh\n\n")
+        } run: { origin in
+            let waits = Waits()
+            let error = await #expect(throws: HTTPError.self) {
+                let events = HTTPSession.own().events(
+                    from: origin.url(), options: options(waits) { $0.eventLimit = 8 })
+                _ = try await collect(events)
+            }
+            #expect(error?.code == .limitExceeded)
+            #expect(waits.all.isEmpty)
+        }
+    }
+
+    @Test("Cancelling the task throws CancellationError, and closes the connection")
+    func cancellation() async throws {
+        let script = ServerScript(
+            .expectRequestHead,
+            .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: a\n\n"), .awaitClose,
+            .signal("closed"))
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let session = HTTPSession.own()
+            let task = Task {
+                var count = 0
+                for try await _ in session.events(from: origin.url()) {
+                    count += 1
+                    origin.signals.raise("event")
+                }
+                return count
+            }
+            try await origin.signals.wait(for: "event", within: .seconds(30))
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            try await origin.signals.wait(for: "closed", within: .seconds(30))
+            #expect(await eventually { session.diagnostics.isQuiet })
+        }
+    }
+
+    @Test("Cancelling while it waits to connect again ends it at once")
+    func cancellationWhileWaiting() async throws {
+        try await TestOrigin.withOrigin { _ in
+            Self.stream("data: a\n\n")
+        } run: { origin in
+            var options = EventStreamOptions()
+            options.reconnectionTime = .seconds(3600)
+            let session = HTTPSession.own()
+            let settings = options
+            let task = Task {
+                for try await _ in session.events(from: origin.url(), options: settings) {
+                    origin.signals.raise("event")
+                }
+            }
+            try await origin.signals.wait(for: "event", within: .seconds(30))
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
+    @Test("Leaving the loop closes the connection")
+    func leaving() async throws {
+        let script = ServerScript(
+            .expectRequestHead,
+            .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"),
+            .sendEndlessly("data: again\n\n"))
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let session = HTTPSession.own()
+            var count = 0
+            for try await event in session.events(from: origin.url()) {
+                #expect(event.data == "again")
+                count += 1
+                if count == 1000 { break }
+            }
+            #expect(await eventually { session.diagnostics.isQuiet })
+        }
+    }
+
+    @Test("A slow consumer holds the server, and nothing is gathered meanwhile")
+    func backPressure() async throws {
+        let event = "data: " + String(repeating: "x", count: 8000) + "\n\n"
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"),
+            .sendEndlessly(event))
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            var events = HTTPSession.own().events(from: origin.url()).makeAsyncIterator()
+            let first = try await events.next()
+            #expect(first != nil)
+            let sent = await settled { origin.ledger.counts.bytesSent }
+            #expect(sent < 64 << 20)
+        }
+    }
+
+    @Test("A POST can be answered by events, and its body is sent with each connection")
+    func post() async throws {
+        let waits = Waits()
+        try await TestOrigin.withOrigin { request in
+            let text = try await request.collectText()
+            return request.fields["Last-Event-ID"] == nil
+                ? Self.stream("id: 1\ndata: \(text)\n\n") : OriginResponse(text == "hello" ? 204 : 500)
+        } run: { origin in
+            let request = try HTTPRequest(.post, origin)
+            let events = HTTPSession.own().events(
+                for: request, body: .text("hello"), options: options(waits))
+            #expect(try await collect(events).map(\.data) == ["hello"])
+            #expect(origin.requests.count == 2)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import MartletClient
+import Testing
+
+@Suite("Server-sent events read from bytes")
+struct ServerSentEventParserTests {
+    /// What a stream came to.
+    private struct Reading: Equatable {
+        var events: [ServerSentEvent] = []
+        var lastEventID = ""
+        var retry: UInt64?
+        var isTooLarge = false
+    }
+
+    private func read(_ bytes: [UInt8], limit: Int, lastEventID: String, size: Int) -> Reading {
+        var parser = ServerSentEventParser(lastEventID: lastEventID, limit: limit)
+        var reading = Reading()
+        do throws(ServerSentEventParser.TooLarge) {
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                parser.feed(bytes[start..<min(start + size, bytes.count)])
+                while let event = try parser.next() { reading.events.append(event) }
+            }
+        } catch {
+            reading.isTooLarge = true
+        }
+        reading.lastEventID = parser.lastEventID
+        reading.retry = parser.retryMilliseconds
+        return reading
+    }
+
+    /// What a stream comes to, in pieces of whatever size.
+    private func reading(
+        _ text: String, limit: Int = 1000, lastEventID: String = "",
+        _ location: SourceLocation = #_sourceLocation
+    ) -> Reading {
+        let bytes = Array(text.utf8)
+        let whole = read(bytes, limit: limit, lastEventID: lastEventID, size: max(1, bytes.count))
+        for size in 1..<max(2, bytes.count) {
+            let pieces = read(bytes, limit: limit, lastEventID: lastEventID, size: size)
+            #expect(pieces == whole, "in pieces of \(size)", sourceLocation: location)
+        }
+        return whole
+    }
+
+    @Test("An event is its fields up to an empty line")
+    func one() {
+        let found = reading("event: add\ndata: 73857293\nid: 7\n\n")
+        #expect(found.events == [ServerSentEvent(type: "add", data: "73857293", lastEventID: "7")])
+        #expect(found.lastEventID == "7")
+    }
+
+    @Test("Several data fields are lines of one event")
+    func lines() {
+        let found = reading("data: YHOO\ndata: +2\ndata: 10\n\n")
+        #expect(found.events == [ServerSentEvent(data: "YHOO\n+2\n10")])
+    }
+
+    @Test("The example of the standard with comments, identifiers and an unfinished event")
+    func standardExample() {
+        let found = reading(
+            ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event")
+        #expect(
+            found.events == [
+                ServerSentEvent(data: "first event", lastEventID: "1"), ServerSentEvent(data: "second event"),
+            ])
+        #expect(found.lastEventID == "")
+    }
+
+    @Test("A data field without a value, and one with a blank, are events of an empty text")
+    func emptyData() {
+        let found = reading("data\n\ndata\ndata\n\ndata:")
+        #expect(found.events == [ServerSentEvent(data: ""), ServerSentEvent(data: "\n")])
+    }
+
+    @Test("One blank behind the colon is left out, and no more")
+    func blanks() {
+        let found = reading("data:test\n\ndata: test\n\ndata:  test\n\ndata:\ttest\n\n")
+        #expect(found.events.map(\.data) == ["test", "test", " test", "\ttest"])
+    }
+
+    @Test("LF, CR LF and CR end lines, mixed as they may be")
+    func endings() {
+        let found = reading("data: a\r\ndata: b\rdata: c\n\r\ndata: d\r\rdata: e\n\n")
+        #expect(found.events.map(\.data) == ["a\nb\nc", "d", "e"])
+    }
+
+    @Test("An event that ends with CR is dispatched before its LF has come")
+    func promptDispatch() throws {
+        var parser = ServerSentEventParser(limit: 100)
+        parser.feed(Array("data: a\r\n\r".utf8))
+        #expect(try parser.next()?.data == "a")
+        parser.feed(Array("\ndata: b\n\n".utf8))
+        #expect(try parser.next()?.data == "b")
+    }
+
+    @Test("A byte order mark begins the stream and is not part of it")
+    func mark() {
+        #expect(reading("\u{FEFF}data: a\n\n").events.map(\.data) == ["a"])
+        #expect(reading("\u{FEFF}\u{FEFF}data: a\n\n").events.isEmpty)
+    }
+
+    @Test("Events without data are not dispatched, and their type is forgotten")
+    func noData() {
+        let found = reading("event: lost\n\nid: 5\n\ndata: a\n\n")
+        #expect(found.events == [ServerSentEvent(data: "a", lastEventID: "5")])
+    }
+
+    @Test("An identifier holds for the events that follow, until another one")
+    func identifiers() {
+        let found = reading("id: 1\ndata: a\n\ndata: b\n\nid:\ndata: c\n\n")
+        #expect(found.events.map(\.lastEventID) == ["1", "1", ""])
+    }
+
+    @Test("An identifier with a NUL is ignored")
+    func identifierWithNUL() {
+        let found = reading("id: 1\ndata: a\n\nid: 2\u{0}3\ndata: b\n\n")
+        #expect(found.events.map(\.lastEventID) == ["1", "1"])
+    }
+
+    @Test("An identifier of an event that is not complete does not count")
+    func unfinishedIdentifier() {
+        let found = reading("id: 1\ndata: a\n\nid: 2\ndata: b\n")
+        #expect(found.events.count == 1)
+        #expect(found.lastEventID == "1")
+    }
+
+    @Test("A stream goes on with the identifier of the one before")
+    func inheritedIdentifier() {
+        let found = reading("data: a\n\n", lastEventID: "9")
+        #expect(found.events == [ServerSentEvent(data: "a", lastEventID: "9")])
+    }
+
+    @Test("A retry of digits alone counts, also one that no number holds")
+    func retry() {
+        #expect(reading("retry: 1500\n").retry == 1500)
+        #expect(reading("retry: 007\n\n").retry == 7)
+        #expect(reading("retry: 99999999999999999999999\n").retry == .max)
+    }
+
+    @Test("Other retries are ignored", arguments: ["-1", "+1", "1.5", "1 ", "1s", "٣", "0x1", ""])
+    func badRetry(_ value: String) {
+        #expect(reading("retry: 20\nretry: \(value)\n\n").retry == 20)
+    }
+
+    @Test("Unknown fields, and names in another case, are ignored")
+    func unknown() {
+        #expect(reading("Data: a\nda ta: b\n data: c\nfoo\nfoo: bar\n\n").events.isEmpty)
+    }
+
+    @Test("Bytes that are no UTF-8 become U+FFFD")
+    func malformed() {
+        let bytes: [UInt8] = Array("data: a".utf8) + [0xFF, 0xC3, 0x0A, 0x0A]
+        #expect(read(bytes, limit: 99, lastEventID: "", size: 1).events.map(\.data) == ["a\u{FFFD}\u{FFFD}"])
+    }
+
+    @Test("An event whose data is as large as the limit is handed out; one byte more is an error that stays")
+    func limit() throws {
+        #expect(reading("data:abcd\ndata:efgh\n\n", limit: 9).events.map(\.data) == ["abcd\nefgh"])
+        let found = reading("data:a\n\ndata:abcd\ndata:efgh\n\ndata:b\n\n", limit: 8)
+        #expect(found.isTooLarge, "the line itself is longer than eight bytes")
+        #expect(found.events.map(\.data) == ["a"])
+        let late = reading("data:a\n\ndata:ab\ndata:cd\ndata:efgh\n\n", limit: 9)
+        #expect(late.events.map(\.data) == ["a"])
+        #expect(late.isTooLarge)
+    }
+
+    @Test("A comment that never ends is an error")
+    func endlessComment() {
+        #expect(reading(":" + String(repeating: "x", count: 50), limit: 20).isTooLarge)
+    }
+
+    @Test("Comments of any number hold nothing")
+    func comments() {
+        #expect(reading(String(repeating: ":\n", count: 100), limit: 2) == Reading())
+    }
+}
