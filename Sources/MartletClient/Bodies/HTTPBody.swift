@@ -24,6 +24,7 @@ public struct HTTPBody: Sendable {
         case file(FilePath)
         case stream(length: UInt64?, open: @Sendable () -> any BodySource)
         case once(length: UInt64?, OnceSource)
+        case multipart(MultipartContent)
         case failure(any Error)
     }
 
@@ -32,7 +33,7 @@ public struct HTTPBody: Sendable {
     /// What `Content-Type` says unless the request sets it; `nil` for nothing.
     public var contentType: String?
 
-    private init(_ storage: Storage, contentType: String?) {
+    init(_ storage: Storage, contentType: String?) {
         self.storage = storage
         self.contentType = contentType
     }
@@ -100,6 +101,7 @@ public struct HTTPBody: Sendable {
         case .none, .bytes, .file, .failure: .replayable
         case .stream: .restartable
         case .once: .once
+        case .multipart(let content): content.replay
         }
     }
 
@@ -109,6 +111,7 @@ public struct HTTPBody: Sendable {
         case .none: 0
         case .bytes(let bytes): UInt64(bytes.count)
         case .stream(let length, _), .once(let length, _): length
+        case .multipart(let content): content.length
         case .file, .failure: nil
         }
     }

@@ -127,7 +127,9 @@ struct RequestComposer {
         if fields[.accept] == nil, defaults[.accept] == nil, !isOmitted(.accept) {
             try encoder.field(name: "Accept", value: "*/*")
         }
-        if call.asksForCoding { try encoder.field(name: "Accept-Encoding", value: "gzip, deflate") }
+        if call.asksForCoding {
+            try encoder.field(name: "Accept-Encoding", value: "gzip, deflate")
+        }
     }
 
     private func isOmitted(_ name: HTTPField.Name) -> Bool {
@@ -205,6 +207,18 @@ struct RequestComposer {
         method == .post || method == .put || method == .patch
     }
 
+    private func open(_ content: MultipartContent) async throws(HTTPError) -> PreparedBody {
+        do {
+            let (source, length) = try await content.open()
+            return PreparedBody(body: .source(source, length: length), length: length)
+        } catch {
+            let code: HTTPError.Code = error is StorageError ? .fileFailed : .bodyNotReplayable
+            throw HTTPError(
+                code, phase: .preparing, message: "\(error)", origin: call.url.origin.description,
+                underlying: error)
+        }
+    }
+
     private func open() async throws(HTTPError) -> PreparedBody {
         switch call.body.storage {
         case .none: return PreparedBody(body: .none, length: nil)
@@ -219,6 +233,7 @@ struct RequestComposer {
                     origin: call.url.origin.description)
             }
             return PreparedBody(body: .source(source, length: length), length: length)
+        case .multipart(let content): return try await open(content)
         case .file(let path):
             let name = path.string
             let result = await BlockingWorkers.shared.run { () -> Result<FileReader, StorageError> in

@@ -33,6 +33,18 @@ struct FieldReader {
         return position == start ? nil : String(decoding: bytes[start..<position], as: UTF8.self)
     }
 
+    /// The bytes up to a blank, a semicolon or a quote: a token, or what servers send in place of one. `nil` when there are
+    /// none.
+    mutating func word() -> String? {
+        let start = position
+        while let byte = current, byte > 0x20, byte != 0x7F, byte != UInt8(ascii: ";"),
+            byte != UInt8(ascii: "\"")
+        {
+            position += 1
+        }
+        return position == start ? nil : String(decoding: bytes[start..<position], as: UTF8.self)
+    }
+
     /// What a quoted string stands for; nil when it is not closed, the cursor then at the end.
     mutating func quotedString() -> String? {
         guard take(UInt8(ascii: "\"")) else { return nil }

@@ -1,0 +1,118 @@
+public import SystemPackage
+
+/// A form as it is put together: what `multipart/form-data` sends, part by part (RFC 7578).
+///
+/// ```swift
+/// let body = HTTPBody.multipart { form in
+///     form.field("title", "Sea")
+///     form.file("photo", at: "/data/sea.jpg")
+/// }
+/// ```
+///
+/// Names and file names are sent in UTF-8, with `"`, CR and LF percent-encoded as browsers do (WHATWG HTML §4.10.21.8).
+/// What cannot be sent, such as a NUL in a name, makes the call throw before a byte is written.
+public struct MultipartForm: Sendable {
+    /// A part: its head, and what comes behind it.
+    struct Part: Sendable {
+        let name: String
+        let head: [UInt8]
+        let body: HTTPBody
+        /// What curl's `-F` would say of it.
+        let filename: String?
+    }
+
+    private(set) var parts: [Part] = []
+    /// What was wrong first.
+    private(set) var failure: (any Error)?
+
+    init() {}
+
+    /// Adds a text.
+    ///
+    /// It is sent as it is, line breaks too, and without a type, which is what servers expect of a form's plain values.
+    public mutating func field(_ name: String, _ value: String) {
+        part(name, .text(value, contentType: nil))
+    }
+
+    /// Adds bytes in memory.
+    /// - Parameters:
+    ///   - filename: The name of the file that they are; `nil` for none.
+    ///   - contentType: Their type; where it is `nil`, it follows from the file name, if there is one.
+    public mutating func data(
+        _ name: String, _ bytes: some Sequence<UInt8>, filename: String? = nil, contentType: String? = nil
+    ) {
+        let type = contentType ?? filename.map(MediaTypeGuess.contentType(ofFile:))
+        part(name, .bytes(bytes, contentType: type), filename: filename)
+    }
+
+    /// Adds a file, read as it is sent.
+    ///
+    /// Its length is what it is when the request begins; if it has another when it is read, the call fails.
+    /// - Parameters:
+    ///   - path: Where the file is.
+    ///   - filename: What the server is told it is called; the last component of the path by default.
+    ///   - contentType: Its type; by default what its name suggests, else `application/octet-stream`.
+    public mutating func file(
+        _ name: String, at path: FilePath, filename: String? = nil, contentType: String? = nil
+    ) {
+        let called = filename ?? path.lastComponent?.string ?? ""
+        let type = contentType ?? MediaTypeGuess.contentType(ofFile: called)
+        part(name, .file(path, contentType: type), filename: called)
+    }
+
+    /// Adds a sequence of pieces that can be opened again from its beginning.
+    /// - Parameters:
+    ///   - length: Bytes in all, which must be met exactly; `nil` has the whole form sent in chunks.
+    ///   - open: Called once for each time the form is sent.
+    public mutating func stream<Pieces: AsyncSequence & Sendable>(
+        _ name: String, length: UInt64? = nil, filename: String? = nil, contentType: String? = nil,
+        _ open: @escaping @Sendable () -> Pieces
+    ) where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
+        let type = contentType ?? filename.map(MediaTypeGuess.contentType(ofFile:))
+        part(name, .stream(length: length, contentType: type, open), filename: filename)
+    }
+
+    /// Adds any body as a part, such as `.json(value)`, with the body's content type.
+    /// - Parameters:
+    ///   - filename: The name of the file that it is; `nil` for none.
+    ///   - headers: Further fields of the part, in this order. `Content-Disposition` and `Content-Type` are set by the
+    ///     form and the body; they, and a name or value that could split the part, are an error.
+    public mutating func part(
+        _ name: String, _ body: HTTPBody, filename: String? = nil,
+        headers: KeyValuePairs<String, String> = [:]
+    ) {
+        if case .failure(let error) = body.storage { failure = failure ?? error }
+        do throws(MultipartError) {
+            var head = PartHead()
+            try head.disposition(name: name, filename: filename)
+            if let type = body.contentType { try head.field("Content-Type", type) }
+            for (name, value) in headers { try head.ownField(name, value) }
+            parts.append(Part(name: name, head: head.bytes, body: body, filename: filename))
+        } catch {
+            failure = failure ?? error
+        }
+    }
+}
+
+extension HTTPBody {
+    /// A form in parts (`multipart/form-data`, RFC 7578), put together by a closure.
+    ///
+    /// It has a length as soon as all its parts have, and can be sent again as often as each of them can. Files are opened
+    /// one at a time. The boundary is drawn at random, 160 bits of it, and occurs in no part that is in memory.
+    public static func multipart(_ build: (inout MultipartForm) -> Void) -> HTTPBody {
+        var generator = SystemRandomNumberGenerator()
+        return multipart(using: &generator, build)
+    }
+
+    /// A form whose boundary another generator draws.
+    package static func multipart(
+        using generator: inout some RandomNumberGenerator, _ build: (inout MultipartForm) -> Void
+    ) -> HTTPBody {
+        var form = MultipartForm()
+        build(&form)
+        if let failure = form.failure { return HTTPBody(.failure(failure), contentType: nil) }
+        let boundary = MultipartBoundary(for: form.parts, using: &generator)
+        let content = MultipartContent(parts: form.parts, boundary: boundary)
+        return HTTPBody(content.storage, contentType: "multipart/form-data; boundary=\(boundary.text)")
+    }
+}

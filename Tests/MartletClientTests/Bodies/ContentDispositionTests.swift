@@ -1,0 +1,143 @@
+import MartletClient
+import MartletTransport
+import Testing
+
+@Suite("Content-Disposition")
+struct ContentDispositionTests {
+    @Test("A type, and the name of a file as a token or between quotes")
+    func plain() throws {
+        let quoted = try #require(ContentDisposition("attachment; filename=\"a b.txt\""))
+        #expect(quoted.type == "attachment")
+        #expect(quoted.filename == "a b.txt")
+        #expect(quoted.isAttachment)
+        #expect(ContentDisposition("Attachment;FileName=plain.txt")?.filename == "plain.txt")
+        #expect(ContentDisposition("inline")?.isAttachment == false)
+        #expect(ContentDisposition("inline")?.suggestedFilename == nil)
+    }
+
+    @Test("A backslash takes the next character as it is")
+    func escapes() {
+        #expect(ContentDisposition("attachment; filename=\"f\\\"oo\\\\.html\"")?.filename == "f\"oo\\.html")
+    }
+
+    @Test("filename* counts before filename, wherever it stands")
+    func extended() throws {
+        let first = try #require(
+            ContentDisposition("attachment; filename*=UTF-8''foo-%c3%a4.html; filename=\"foo-ae.html\""))
+        #expect(first.extendedFilename == "foo-ä.html")
+        #expect(first.suggestedFilename == "foo-ä.html")
+        let second = ContentDisposition("attachment; filename=x.txt; filename*=iso-8859-1'en'foo-%E4.html")
+        #expect(second?.suggestedFilename == "foo-ä.html")
+    }
+
+    @Test(
+        "A malformed filename* is ignored, and the plain one counts",
+        arguments: [
+            "UTF-8''%E4", "UTF-8''a%2", "UTF-8''a%gg", "UTF-8'a", "''a", "koi8-r''a", "\"UTF-8''a\"",
+            "UTF-8''a b",
+            "UTF-8''a'b", "utf-8''%ff%fe",
+        ])
+    func malformedExtended(_ value: String) {
+        let found = ContentDisposition("attachment; filename*=\(value); filename=plain.txt")
+        #expect(found?.extendedFilename == nil)
+        #expect(found?.suggestedFilename == "plain.txt")
+    }
+
+    @Test("Of several parameters with one name the first counts")
+    func repeated() {
+        #expect(ContentDisposition("attachment; filename=a; filename=b")?.filename == "a")
+    }
+
+    @Test("Parameters that are malformed are passed over")
+    func malformed() {
+        #expect(ContentDisposition("attachment; filename=\"open")?.filename == nil)
+        #expect(ContentDisposition("attachment; filename=\"a\" x; foo; ;filename=b")?.filename == "b")
+        #expect(ContentDisposition("attachment; filename = \"a\"")?.filename == "a")
+        #expect(ContentDisposition("attachment; filename=a;")?.filename == "a")
+        #expect(ContentDisposition("attachment; xfilename=a")?.filename == nil)
+    }
+
+    @Test("A semicolon between quotes ends nothing")
+    func semicolon() {
+        #expect(
+            ContentDisposition("attachment; other=\"; filename=evil\"; filename=good")?.filename == "good")
+    }
+
+    @Test("A value without a type is none", arguments: ["", ";", "\"a.txt\"", "filename=a", "a b", "="])
+    func noType(_ value: String) {
+        #expect(ContentDisposition(value) == nil)
+    }
+
+    @Test("Bytes in UTF-8 stand for themselves")
+    func utf8() {
+        #expect(ContentDisposition("attachment; filename=\"ä.txt\"")?.suggestedFilename == "ä.txt")
+        #expect(ContentDisposition("attachment; filename=ä.txt")?.suggestedFilename == "ä.txt")
+    }
+
+    @Test(
+        "A megabyte of semicolons, quotes or backslashes takes linear time",
+        arguments: [";", "\"", "\\", "; a=\""])
+    func linear(_ unit: String) {
+        let text = "attachment" + String(repeating: unit, count: 200_000 / unit.utf8.count)
+        let start = MonotonicTime.now()
+        _ = ContentDisposition(text)
+        #expect(MonotonicTime.now().since(start) < .seconds(5))
+    }
+}
+
+@Suite("Names that peers propose for files")
+struct SafeFilenameTests {
+    @Test(
+        "The last component alone is taken, without what hides or deceives",
+        arguments: [
+            ("a.txt", "a.txt"), ("../x", "x"), ("/etc/passwd", "passwd"), ("..\\x", "x"), ("C:\\x", "x"),
+            ("C:x.txt", "x.txt"), ("a/b", "b"), ("a/../../b\\c", "c"), (".bashrc", "bashrc"), ("...x", "x"),
+            ("%2e%2e%2f", "%2e%2e%2f"), ("a\u{0}b", "ab"), ("a\nb\r\u{7F}\u{85}", "ab"), ("  a b  ", "a b"),
+            ("a...", "a"), ("a. . ", "a"), ("txt.exe\u{202E}gnp", "txt.exegnp"), ("\u{FEFF}a", "a"),
+            ("naïve 日本.pdf", "naïve 日本.pdf"),
+            ("~root", "~root"), ("-rf", "-rf"), ("con.txt", "con.txt"), ("a:b", "b"), ("ab:c", "ab:c"),
+            (". .a", "a"),
+        ] as [(String, String)])
+    func sanitised(_ pair: (String, String)) {
+        #expect(SafeFilename(pair.0)?.text == pair.1)
+    }
+
+    @Test(
+        "What leaves nothing is no name",
+        arguments: ["", ".", "..", "...", "a/", "\\", "/", " ", "\u{0}", "\u{202E}", ". .", "C:\\", "../.."])
+    func nothing(_ proposed: String) {
+        #expect(SafeFilename(proposed) == nil)
+        #expect(SafeFilename(proposed, allowsDotFile: true) == nil)
+    }
+
+    @Test("A dot at the beginning stays only where that is asked for")
+    func dotFile() {
+        #expect(SafeFilename(".bashrc", allowsDotFile: true)?.text == ".bashrc")
+        #expect(SafeFilename("../.ssh", allowsDotFile: true)?.text == ".ssh")
+    }
+
+    @Test("A name that is too long keeps its extension, and its characters stay whole")
+    func long() throws {
+        let name = try #require(SafeFilename(String(repeating: "é", count: 300) + ".tar.gz")?.text)
+        #expect(name.utf8.count <= 255)
+        #expect(name.hasSuffix("é.gz"))
+        #expect(SafeFilename(String(repeating: "a", count: 300))?.text == String(repeating: "a", count: 255))
+        #expect(SafeFilename(String(repeating: "a", count: 255))?.text.utf8.count == 255)
+        let odd = try #require(SafeFilename("x." + String(repeating: "y", count: 400))?.text)
+        #expect(odd.utf8.count == 255)
+        let stacked = try #require(SafeFilename("e" + String(repeating: "\u{301}", count: 400))?.text)
+        #expect(stacked.utf8.count <= 255)
+    }
+
+    @Test("The field's name counts, else the URL's last segment, percent-decoded")
+    func suggestion() throws {
+        let url = try HTTPURL("https://h.example/files/a%20b.txt?x=/c")
+        #expect(SuggestedFilename.of(contentDisposition: "attachment; filename=c", url: url) == "c")
+        #expect(SuggestedFilename.of(contentDisposition: "attachment", url: url) == "a b.txt")
+        #expect(
+            SuggestedFilename.of(contentDisposition: "attachment; filename=\"..\"", url: url) == "a b.txt")
+        #expect(SuggestedFilename.of(contentDisposition: nil, url: try HTTPURL("https://h.example/")) == nil)
+        let evil = try HTTPURL("https://h.example/%2e%2e%2f..%5C.profile")
+        #expect(SuggestedFilename.of(contentDisposition: nil, url: evil) == "profile")
+    }
+}
