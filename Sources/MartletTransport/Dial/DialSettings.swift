@@ -16,6 +16,11 @@ package struct DialSettings: Sendable {
     package var tls: TLSSettings
     /// Takes the place of all of the above, where there is one.
     package var connector: (any StreamConnector)?
+    /// Convinces proxies. No part of what keeps connections apart: their credentials are.
+    package var proxyAuthenticator: any ProxyAuthenticator = BasicProxyAuthenticator()
+    /// What `User-Agent` says to proxies that are asked for a tunnel; `nil` sends none. No part of what keeps
+    /// connections apart.
+    package var proxyUserAgent: String?
 
     /// Settings.
     package init(
@@ -32,6 +37,17 @@ package struct DialSettings: Sendable {
         self.socket = socket
         self.tls = tls
         self.connector = connector
+    }
+
+    /// Whether proxies are passed by: a socket's path, or a mock, is where connections lead.
+    package var ignoresProxies: Bool { connector != nil || unixSocketPath != nil }
+
+    /// Where a connection to a host and port really leads: the first redirection that applies.
+    package func redirected(host: String, port: Int) -> (host: String, port: Int) {
+        guard let redirection = redirections.first(where: { $0.applies(to: host, port: port) }) else {
+            return (host, port)
+        }
+        return (redirection.toHost ?? host, redirection.toPort ?? port)
     }
 
     /// Whether connections opened by these settings and by others may be exchanged. Resolvers and connectors, which cannot

@@ -6,6 +6,8 @@ package struct DialTimings: Sendable {
     package var resolved: MonotonicTime?
     /// When the transport's connection stood.
     package var connected: MonotonicTime?
+    /// When the tunnel through a proxy stood; `nil` where there is none.
+    package var tunnelled: MonotonicTime?
     /// When the TLS handshake was done; `nil` on a plain connection.
     package var secured: MonotonicTime?
 

@@ -13,6 +13,9 @@ package final class Dialer: Sendable {
     private static let lastNumber = Atomic<UInt64>(0)
     private let loop: EventLoop
     private let tls: TLSContextLoader
+    /// Guards the TLS contexts for proxies, by their settings: read and written once a dial. None is ever used for a
+    /// server, nor a server's for a proxy.
+    private let proxyTLS = Mutex<[TLSSettings: TLSContextLoader]>([:])
     /// Guards which addresses failed lately: read and written once a dial.
     private let memory = Mutex(AddressMemory<SocketAddress>())
 
@@ -38,10 +41,24 @@ package final class Dialer: Sendable {
     package func dial(
         _ destination: Destination, until deadline: MonotonicTime
     ) async throws(DialError) -> Connected {
+        try await dial(destination, as: nil, until: deadline)
+    }
+
+    /// Opens a connection to a proxy, with the proxy's own TLS where it wants that; else as ``dial(_:until:)``.
+    package func dial(
+        _ proxy: ProxyServer, until deadline: MonotonicTime
+    ) async throws(DialError) -> Connected {
+        try await dial(proxy.destination, as: proxy, until: deadline)
+    }
+
+    private func dial(
+        _ destination: Destination, as proxy: ProxyServer?, until deadline: MonotonicTime
+    ) async throws(DialError) -> Connected {
         let control = DialControl()
         let result: Result<Connected, DialError> = await withTaskCancellationHandler {
             do throws(DialError) {
-                return .success(try await open(destination, until: deadline, control: control))
+                return .success(
+                    try await open(destination, as: proxy, until: deadline, control: control))
             } catch {
                 return .failure(error)
             }
@@ -59,10 +76,11 @@ package final class Dialer: Sendable {
     }
 
     private func open(
-        _ destination: Destination, until deadline: MonotonicTime, control: DialControl
+        _ destination: Destination, as proxy: ProxyServer?, until deadline: MonotonicTime,
+        control: DialControl
     ) async throws(DialError) -> Connected {
         var timings = DialTimings(start: MonotonicTime.now())
-        if let connector = settings.connector {
+        if let connector = settings.connector, proxy == nil {
             do throws(TransportError) {
                 let stream = try await connector.connect(to: destination)
                 timings.connected = MonotonicTime.now()
@@ -73,14 +91,15 @@ package final class Dialer: Sendable {
         }
         let addresses: [SocketAddress]
         do throws(TransportError) {
-            addresses = try await resolve(destination, until: deadline, timings: &timings)
+            addresses = try await resolve(
+                destination, isProxy: proxy != nil, until: deadline, timings: &timings)
         } catch {
             throw failure(.resolving, error, timings)
         }
         var context: TLSContext?
         if destination.isSecure {
             do throws(TLSError) {
-                context = try await tls.context()
+                context = try await (proxy.map { contextLoader(for: $0) } ?? tls).context()
             } catch {
                 throw failure(.securing, .tls(error), timings)
             }
@@ -114,21 +133,84 @@ package final class Dialer: Sendable {
         DialError(phase: phase, cause: cause, elapsed: MonotonicTime.now().since(timings.start))
     }
 
+    // MARK: Tunnels
+
+    /// The context for TLS with a proxy itself.
+    private func contextLoader(for proxy: ProxyServer) -> TLSContextLoader {
+        proxyTLS.withLock { loaders in
+            if let loader = loaders[proxy.tls] { return loader }
+            // Proxies that each come with settings of their own must not fill the memory with contexts.
+            if loaders.count >= Dialer.proxyContextLimit { loaders.removeAll() }
+            let loader = TLSContextLoader(settings: proxy.tls)
+            loaders[proxy.tls] = loader
+            return loader
+        }
+    }
+
+    private static let proxyContextLimit = 16
+
+    /// Opens TLS with a destination through a tunnel, which is closed when that fails.
+    ///
+    /// Interrupting the tunnel ends it.
+    /// - Parameter start: When the dial began, for the error.
+    package func secure(
+        _ tunnel: any ByteStream, to destination: Destination, through proxy: ProxyServer,
+        until deadline: MonotonicTime, since start: MonotonicTime
+    ) async throws(DialError) -> any ByteStream {
+        let timings = DialTimings(start: start)
+        let context: TLSContext
+        do throws(TLSError) {
+            context = try await tls.context()
+        } catch {
+            tunnel.close()
+            throw failure(.securing, .tls(error), timings)
+        }
+        let carrier = tunnel as? TLSStream
+        guard let socket = carrier?.socket ?? (tunnel as? PlainStream)?.socket else {
+            tunnel.close()
+            let reason = TLSError(
+                .configuration(reason: "no TLS over this kind of stream"), host: destination.host)
+            throw failure(.securing, .tls(reason), timings)
+        }
+        do throws(TransportError) {
+            return try await TLSStream.connect(
+                socket: socket, carrier: carrier, remoteAddress: socket.remoteAddress, context: context,
+                serverName: destination.host, port: destination.port, proxy: proxy.description,
+                deadline: deadline)
+        } catch {
+            throw failure(.securing, error, timings)
+        }
+    }
+
+    /// The addresses of a destination that a proxy is to connect to, looked up here.
+    ///
+    /// Cancelling the task interrupts it.
+    package func addresses(
+        of destination: Destination, until deadline: MonotonicTime
+    ) async throws(DialError) -> [SocketAddress] {
+        var timings = DialTimings(start: MonotonicTime.now())
+        do throws(TransportError) {
+            return try await resolve(destination, isProxy: false, until: deadline, timings: &timings)
+        } catch {
+            throw failure(.resolving, error, timings)
+        }
+    }
+
     private func resolve(
-        _ destination: Destination, until deadline: MonotonicTime, timings: inout DialTimings
+        _ destination: Destination, isProxy: Bool, until deadline: MonotonicTime, timings: inout DialTimings
     ) async throws(TransportError) -> [SocketAddress] {
-        if let path = settings.unixSocketPath {
+        if let path = settings.unixSocketPath, !isProxy {
             guard let address = SocketAddress(unixPath: path) else {
                 throw .resolution(
                     ResolutionError(host: path, message: "a socket's path has 1 to 107 bytes and no NUL"))
             }
             return [address]
         }
-        var (host, port) = (destination.host, destination.port)
-        if let redirection = settings.redirections.first(where: { $0.applies(to: host, port: port) }) {
-            host = redirection.toHost ?? host
-            port = redirection.toPort ?? port
-        }
+        // Redirections are about servers; what a proxy is asked for is another matter.
+        let (host, port) =
+            isProxy
+            ? (destination.host, destination.port)
+            : settings.redirected(host: destination.host, port: destination.port)
         if let given = settings.overrides[Endpoint(host: host, port: port)]
             ?? settings.overrides[Endpoint(host: "*", port: port)]
         {

@@ -57,7 +57,7 @@ private func writeToSocket(
     guard let channel = unsafe channel(of: bio), let bytes = unsafe bytes, length > 0 else { return 0 }
     unsafe martlet_bio_clear_retry(bio)
     do throws(TransportError) {
-        let sent = unsafe try channel.socket.send(UnsafeRawBufferPointer(start: bytes, count: length))
+        let sent = unsafe try channel.send(UnsafeRawBufferPointer(start: bytes, count: length))
         if sent > 0 {
             unsafe count?.pointee = sent
             return 1

@@ -6,6 +6,8 @@ import Glibc
 /// Not sendable: touched only inside OpenSSL's calls, which the stream makes under its lock.
 final class TLSChannel {
     let socket: Socket
+    /// The stream that the records go over, where that is not the socket itself but another TLS on it.
+    let carrier: TLSStream?
     let context: TLSContext
     /// The server's name or address on the client's side; empty on the server's.
     let host: String
@@ -24,8 +26,12 @@ final class TLSChannel {
     /// The names of the certificate that was refused.
     var refusedNames: [String] = []
 
-    init(socket: Socket, context: TLSContext, host: String, sessionKey: TLSSessionCache.Key?) {
+    init(
+        socket: Socket, carrier: TLSStream? = nil, context: TLSContext, host: String,
+        sessionKey: TLSSessionCache.Key?
+    ) {
         self.socket = socket
+        self.carrier = carrier
         self.context = context
         self.host = host
         self.sessionKey = sessionKey
@@ -33,6 +39,7 @@ final class TLSChannel {
 
     /// Receives from the socket.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
+        if let carrier { return unsafe try carrier.read(into: buffer) }
         guard asksKernel else { return unsafe try socket.receive(into: buffer) }
         // The latch stays as it is: at worst it promises bytes that were taken here.
         let result = socket.withDescriptor { descriptor in
@@ -43,6 +50,17 @@ final class TLSChannel {
         if count == 0 { return .endOfStream(isClean: true) }
         if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
         throw .system(SystemError(operation: "recv", code: code))
+    }
+
+    /// Sends on the socket, or on what lies between.
+    func send(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> Int {
+        if let carrier { return unsafe try carrier.write(bytes) }
+        return unsafe try socket.send(bytes)
+    }
+
+    /// Looks whether anything has come, without taking it.
+    func look() -> IdleState {
+        carrier.map { $0.probe() } ?? socket.peek()
     }
 
     /// The channel of a connection, which was noted in it.

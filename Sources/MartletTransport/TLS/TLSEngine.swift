@@ -32,16 +32,23 @@ import COpenSSL
     private var hasHandshaken = false
 
     /// A client's engine.
-    /// - Parameter port: The port the session is filed under.
-    init(client socket: Socket, context: TLSContext, serverName: String, port: Int) throws(TLSError) {
+    /// - Parameters:
+    ///   - carrier: The stream that the records go over, where it is another TLS on the socket.
+    ///   - port: The port the session is filed under.
+    ///   - proxy: The proxy it is filed under.
+    init(
+        client socket: Socket, carrier: TLSStream? = nil, context: TLSContext, serverName: String, port: Int,
+        proxy: String = ""
+    ) throws(TLSError) {
         let name = PeerName(serverName)
         if name == nil, context.verifiesPeer && context.verifiesHostName {
             throw TLSError(
                 .configuration(reason: "a certificate cannot be checked for this host"), host: serverName)
         }
         let host = name?.text ?? serverName
-        let key = context.sessions.map { _ in TLSSessionCache.Key(host: host, port: port) }
-        channel = TLSChannel(socket: socket, context: context, host: host, sessionKey: key)
+        let key = context.sessions.map { _ in TLSSessionCache.Key(host: host, port: port, proxy: proxy) }
+        channel = TLSChannel(
+            socket: socket, carrier: carrier, context: context, host: host, sessionKey: key)
         unsafe ssl = try TLSEngine.make(channel)
         var isSet = true
         switch name {
@@ -72,8 +79,9 @@ import COpenSSL
     }
 
     /// A server's engine.
-    init(server socket: Socket, context: TLSContext) throws(TLSError) {
-        channel = TLSChannel(socket: socket, context: context, host: "", sessionKey: nil)
+    init(server socket: Socket, carrier: TLSStream? = nil, context: TLSContext) throws(TLSError) {
+        channel = TLSChannel(
+            socket: socket, carrier: carrier, context: context, host: "", sessionKey: nil)
         unsafe ssl = try TLSEngine.make(channel)
         unsafe SSL_set_accept_state(ssl)
     }
@@ -169,7 +177,7 @@ import COpenSSL
     /// Looks for bytes of the application without taking them; what belongs to TLS itself, such as tickets,
     /// is handled.
     func peek() throws(TransportError) -> Outcome {
-        if !hasPendingBytes, channel.socket.peek() == .quiet { return .paused(.wantsRead) }
+        if !hasPendingBytes, channel.look() == .quiet { return .paused(.wantsRead) }
         channel.asksKernel = true
         defer { channel.asksKernel = false }
         var byte: UInt8 = 0

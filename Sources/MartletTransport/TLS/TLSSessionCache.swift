@@ -14,6 +14,8 @@ final class TLSSessionCache: Sendable {
         let host: String
         /// The server's port.
         let port: Int
+        /// The proxy that the connection goes through; empty where there is none.
+        var proxy = ""
     }
 
     private struct Entry {

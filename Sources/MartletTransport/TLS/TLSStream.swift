@@ -24,14 +24,19 @@ package final class TLSStream: ByteStream {
     private let state: Mutex<State>
     /// The socket.
     package let socket: Socket
+    /// What lies between this stream and the socket: TLS with a proxy. Its lock is only ever taken under this one's.
+    private let carrier: TLSStream?
 
-    private init(engine: sending TLSEngine, socket: Socket, remoteAddress: SocketAddress?) {
+    private init(
+        engine: sending TLSEngine, socket: Socket, carrier: TLSStream? = nil, remoteAddress: SocketAddress?
+    ) {
         self.socket = socket
+        self.carrier = carrier
         state = Mutex(
             State(
                 engine: engine,
                 information: ConnectionInformation(
-                    remoteAddress: remoteAddress?.description ?? "",
+                    remoteAddress: remoteAddress?.description ?? carrier?.information.remoteAddress ?? "",
                     localAddress: socket.localAddress?.description ?? "")))
     }
 
@@ -45,18 +50,23 @@ package final class TLSStream: ByteStream {
     /// Ends early when the socket is interrupted. When it fails the socket is closed.
     /// - Parameters:
     ///   - serverName: The host's ASCII name, sent as SNI, or its address: whom the certificate must name.
+    ///   - carrier: TLS with a proxy that stands on the socket, through which the records go; closed with the stream.
     ///   - port: The port that sessions are kept under.
+    ///   - proxy: The proxy that sessions are kept under; empty where there is none.
     /// - Throws: `.tls`, `.system`, `.timedOut`, `.interrupted`, `.closed`.
     package static func connect(
-        socket: Socket, remoteAddress: SocketAddress? = nil, context: TLSContext, serverName: String,
-        port: Int,
-        deadline: MonotonicTime
+        socket: Socket, carrier: TLSStream? = nil, remoteAddress: SocketAddress? = nil, context: TLSContext,
+        serverName: String, port: Int, proxy: String = "", deadline: MonotonicTime
     ) async throws(TransportError) -> TLSStream {
         let stream: TLSStream
         do throws(TLSError) {
-            let engine = try TLSEngine(client: socket, context: context, serverName: serverName, port: port)
-            stream = TLSStream(engine: engine, socket: socket, remoteAddress: remoteAddress)
+            let engine = try TLSEngine(
+                client: socket, carrier: carrier, context: context, serverName: serverName, port: port,
+                proxy: proxy)
+            stream = TLSStream(
+                engine: engine, socket: socket, carrier: carrier, remoteAddress: remoteAddress)
         } catch {
+            carrier?.close()
             socket.close()
             throw .tls(error)
         }
@@ -75,13 +85,16 @@ package final class TLSStream: ByteStream {
 
     /// Opens TLS on an accepted socket as the server; else as `connect`.
     package static func accept(
-        socket: Socket, remoteAddress: SocketAddress? = nil, context: TLSContext, deadline: MonotonicTime
+        socket: Socket, carrier: TLSStream? = nil, remoteAddress: SocketAddress? = nil, context: TLSContext,
+        deadline: MonotonicTime
     ) async throws(TransportError) -> TLSStream {
         let stream: TLSStream
         do throws(TLSError) {
-            let engine = try TLSEngine(server: socket, context: context)
-            stream = TLSStream(engine: engine, socket: socket, remoteAddress: remoteAddress)
+            let engine = try TLSEngine(server: socket, carrier: carrier, context: context)
+            stream = TLSStream(
+                engine: engine, socket: socket, carrier: carrier, remoteAddress: remoteAddress)
         } catch {
+            carrier?.close()
             socket.close()
             throw .tls(error)
         }
@@ -94,7 +107,10 @@ package final class TLSStream: ByteStream {
             while let pause = try withEngine({ engine, _ throws(TransportError) in try engine.handshake() }) {
                 // Looked at here too: a peer that always sends a little more never makes the wait reach it.
                 if MonotonicTime.now() >= deadline { throw TransportError.timedOut }
-                try await socket.wait(for: pause == .wantsRead ? .read : .write, until: deadline)
+                switch pause {
+                case .wantsRead: try await waitForArrival(until: deadline)
+                case .wantsWrite: try await socket.wait(for: .write, until: deadline)
+                }
             }
             try withEngine { engine, state throws(TransportError) in
                 state.information = state.information.secured(engine.information)
@@ -181,7 +197,7 @@ package final class TLSStream: ByteStream {
 
     package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
         guard state.withLock({ $0.holdsBytes }) else {
-            try await socket.wait(for: .read, until: deadline)
+            try await waitForArrival(until: deadline)
             return
         }
         // No waiting, but a stream that was interrupted or closed still says so.
@@ -189,6 +205,15 @@ package final class TLSStream: ByteStream {
             try await socket.wait(for: .read, until: MonotonicTime(nanoseconds: 0))
         } catch {
             guard case .timedOut = error else { throw error }
+        }
+    }
+
+    /// Waits until bytes have come from below; what lies between may hold some that the socket has told of before.
+    private func waitForArrival(until deadline: MonotonicTime) async throws(TransportError) {
+        if let carrier {
+            try await carrier.waitUntilReadable(until: deadline)
+        } else {
+            try await socket.wait(for: .read, until: deadline)
         }
     }
 
@@ -215,11 +240,13 @@ package final class TLSStream: ByteStream {
     package func endIdleWatch() -> Bool {
         // What OpenSSL holds already makes no edge.
         let holdsBytes = state.withLock { $0.engine?.hasPendingBytes ?? true }
-        return socket.readiness.endIdleWatch() || holdsBytes
+        let isStirred = carrier?.endIdleWatch() ?? socket.readiness.endIdleWatch()
+        return isStirred || holdsBytes
     }
 
     package var readLatch: Readiness? {
-        state.withLock { $0.holdsBytes } ? nil : socket.readiness
+        if state.withLock({ $0.holdsBytes }) { return nil }
+        return carrier == nil ? socket.readiness : carrier?.readLatch
     }
 
     package func looksReadable() -> Bool {
@@ -233,7 +260,7 @@ package final class TLSStream: ByteStream {
     package var mayHaveBytes: Bool {
         // The same condition as that of the wait: else one would go on at once and the other find nothing.
         state.withLock { $0.holdsBytes || $0.readNeedsWriting || $0.engine == nil }
-            || socket.readiness.isWorthReading
+            || carrier?.mayHaveBytes ?? socket.readiness.isWorthReading
     }
 
     /// Tickets and key updates that came meanwhile are taken in and are no reason to give the stream up.
@@ -261,6 +288,7 @@ package final class TLSStream: ByteStream {
 
     package func close() {
         end(notifying: true)
+        carrier?.close()
         socket.close()
     }
 

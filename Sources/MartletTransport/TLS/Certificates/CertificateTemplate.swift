@@ -103,7 +103,7 @@ package struct CertificateTemplate: Hashable, Sendable {
 
 extension SocketAddress {
     /// The four or sixteen bytes of an IP address; empty for a unix domain socket.
-    var addressBytes: [UInt8] {
+    package var addressBytes: [UInt8] {
         switch family {
         case .ipv4: Array(bytes[4..<8])
         case .ipv6: Array(bytes[8..<24])

@@ -1,0 +1,136 @@
+/// One proxy: what it speaks, where it is, and what it is told.
+///
+/// Connections through two proxies that differ in anything at all are never exchanged. A copy costs one reference.
+public struct ProxyServer: Hashable, Sendable {
+    /// What is spoken with the proxy.
+    public enum Kind: Hashable, Sendable {
+        /// HTTP (RFC 9110 §7.6, §9.3.6).
+        case http
+        /// HTTP over TLS: the proxy proves its name first.
+        case https
+        /// SOCKS version 5 (RFC 1928).
+        case socks5(ProxyNameResolution)
+    }
+
+    private final class Storage: Sendable {
+        let kind: Kind
+        let host: String
+        let port: Int
+        let credentials: ProxyCredentials?
+        let tls: TLSSettings
+        let tunnelsEverything: Bool
+        let name: String
+
+        init(
+            kind: Kind, host: String, port: Int, credentials: ProxyCredentials?, tls: TLSSettings,
+            tunnelsEverything: Bool
+        ) {
+            self.kind = kind
+            self.host = host
+            self.port = port
+            self.credentials = credentials
+            self.tls = tls
+            self.tunnelsEverything = tunnelsEverything
+            let scheme =
+                switch kind {
+                case .http: "http"
+                case .https: "https"
+                case .socks5(.resolvedLocally): "socks5"
+                case .socks5(.resolvedRemotely): "socks5h"
+                }
+            let isAddress = host.utf8.contains(UInt8(ascii: ":"))
+            name = "\(scheme)://\(isAddress ? "[\(host)]" : host):\(port)"
+        }
+    }
+
+    private let storage: Storage
+
+    /// A proxy.
+    /// - Parameters:
+    ///   - host: A name in ASCII and lower case, or an address without brackets.
+    ///   - port: 1–65535.
+    ///   - tls: What TLS with the proxy demands; of no account unless the kind is ``Kind/https``.
+    ///   - tunnelsEverything: See ``tunnelsEverything``.
+    package init(
+        kind: Kind, host: String, port: Int, credentials: ProxyCredentials? = nil,
+        tls: TLSSettings = TLSSettings(), tunnelsEverything: Bool = false
+    ) {
+        storage = Storage(
+            kind: kind, host: host, port: port, credentials: credentials, tls: tls,
+            tunnelsEverything: tunnelsEverything)
+    }
+
+    /// What is spoken with the proxy.
+    public var kind: Kind { storage.kind }
+
+    /// Its name in ASCII, or its address without brackets.
+    public var host: String { storage.host }
+
+    /// Its port, 1–65535.
+    public var port: Int { storage.port }
+
+    /// What it is told of who asks; `nil` for nothing.
+    public var credentials: ProxyCredentials? { storage.credentials }
+
+    /// What TLS with an HTTPS proxy demands and offers. Apart from the settings for servers: neither trusted roots nor
+    /// identities of the one are used for the other.
+    public var tls: TLSSettings { storage.tls }
+
+    /// Whether an HTTP proxy is asked for a tunnel for `http` URLs as well, as curl's `--proxytunnel`; `false` by
+    /// default: it is handed those requests themselves.
+    public var tunnelsEverything: Bool { storage.tunnelsEverything }
+
+    /// The same proxy, told these credentials.
+    public func withCredentials(_ credentials: ProxyCredentials?) -> ProxyServer {
+        ProxyServer(
+            kind: kind, host: host, port: port, credentials: credentials, tls: tls,
+            tunnelsEverything: tunnelsEverything)
+    }
+
+    /// The same proxy, asked for a tunnel whatever the URL's scheme, or no longer.
+    public func tunnellingEverything(_ isOn: Bool = true) -> ProxyServer {
+        ProxyServer(
+            kind: kind, host: host, port: port, credentials: credentials, tls: tls, tunnelsEverything: isOn)
+    }
+
+    /// Whether requests of a scheme are handed to the proxy itself, which then acts for the client (RFC 9112 §3.2.2),
+    /// rather than sent through a tunnel to the server.
+    package func forwards(isSecure: Bool) -> Bool {
+        if isSecure || tunnelsEverything { return false }
+        switch kind {
+        case .http, .https: return true
+        case .socks5: return false
+        }
+    }
+
+    /// Where the proxy is, as far as the network is concerned.
+    package var destination: Destination {
+        Destination(isSecure: kind == .https, host: host, port: port)
+    }
+
+    /// Whether they are the same in all respects.
+    public static func == (left: ProxyServer, right: ProxyServer) -> Bool {
+        let (one, other) = (left.storage, right.storage)
+        return one === other
+            || one.kind == other.kind && one.host == other.host && one.port == other.port
+                && one.credentials == other.credentials && one.tls == other.tls
+                && one.tunnelsEverything == other.tunnelsEverything
+    }
+
+    /// Feeds what mostly tells proxies apart.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(storage.name)
+        hasher.combine(storage.credentials?.user)
+    }
+}
+
+extension ProxyServer: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Scheme, host and port, such as `http://proxy.example:3128`. Never user or password.
+    public var description: String { storage.name }
+
+    /// The same as ``description``.
+    public var debugDescription: String { storage.name }
+
+    /// Shows ``description`` alone.
+    public var customMirror: Mirror { Mirror(self, children: ["name": storage.name]) }
+}

@@ -1,0 +1,207 @@
+import MartletTransport
+import Testing
+
+@Suite("The SOCKS5 handshake")
+struct Socks5MachineTests {
+    private static let greeting: [UInt8] = [5, 1, 0]
+    private static let success: [UInt8] = [5, 0, 0, 1, 127, 0, 0, 1, 0x1F, 0x90]
+
+    /// Runs a whole handshake against literal bytes, handed over in pieces of a size.
+    /// - Returns: Everything sent, and how many of the bytes were wanted.
+    private func run(
+        _ target: Socks5Machine.Target, _ credentials: ProxyCredentials? = nil, answers: [UInt8],
+        pieces: Int = .max
+    ) throws(Socks5Fault) -> (sent: [[UInt8]], used: Int) {
+        var machine = try Socks5Machine(target: target, credentials: credentials)
+        var sent = [machine.start().send]
+        var used = 0
+        while machine.wantedByteCount > 0, used < answers.count {
+            let piece = answers[used...].prefix(min(pieces, machine.wantedByteCount))
+            used += piece.count
+            let effects = try machine.receive(piece)
+            if !effects.send.isEmpty { sent.append(effects.send) }
+        }
+        guard machine.isEstablished else {
+            throw machine.receiveEndOfStream() ?? .truncated(receivedByteCount: -1)
+        }
+        return (sent, used)
+    }
+
+    private func address(_ literal: String, _ port: Int) throws -> Socks5Machine.Target {
+        .address(try #require(SocketAddress(literal: literal, port: port)))
+    }
+
+    @Test("A name goes out with its length and its port", arguments: [1, 2, 3, .max])
+    func name(pieces: Int) throws {
+        let (sent, used) = try run(
+            .name("example.com", port: 443), answers: [5, 0] + Self.success, pieces: pieces)
+        #expect(sent == [Self.greeting, [5, 1, 0, 3, 11] + Array("example.com".utf8) + [1, 0xBB]])
+        #expect(used == 12)
+    }
+
+    @Test("An IPv4 address goes out as four bytes")
+    func ipv4() throws {
+        let (sent, _) = try run(try address("192.0.2.7", 80), answers: [5, 0] + Self.success)
+        #expect(sent == [Self.greeting, [5, 1, 0, 1, 192, 0, 2, 7, 0, 80]])
+    }
+
+    @Test("An IPv6 address goes out as sixteen bytes")
+    func ipv6() throws {
+        let (sent, _) = try run(try address("2001:db8::1", 8080), answers: [5, 0] + Self.success)
+        let bytes: [UInt8] = [0x20, 1, 0xD, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+        #expect(sent == [Self.greeting, [5, 1, 0, 4] + bytes + [0x1F, 0x90]])
+    }
+
+    @Test("User and password go out when the proxy asks for them", arguments: [1, .max])
+    func credentials(pieces: Int) throws {
+        let (sent, used) = try run(
+            .name("a", port: 1), ProxyCredentials(user: "me", password: "pässe"),
+            answers: [5, 2, 1, 0] + Self.success, pieces: pieces)
+        let told: [UInt8] = [1, 2] + Array("me".utf8) + [6] + Array("pässe".utf8)
+        #expect(sent == [[5, 2, 0, 2], told, [5, 1, 0, 3, 1, 97, 0, 1]])
+        #expect(used == 14)
+    }
+
+    @Test("Credentials that are not asked for stay here")
+    func unaskedCredentials() throws {
+        let (sent, _) = try run(
+            .name("a", port: 1), ProxyCredentials(user: "me", password: "p"), answers: [5, 0] + Self.success)
+        #expect(sent.count == 2)
+    }
+
+    @Test("What follows the reply is left to the tunnel, whatever kind of address it names")
+    func replyLengths() throws {
+        let replies: [[UInt8]] = [
+            Self.success,
+            [5, 0, 0, 3, 3, 97, 98, 99, 0, 80],
+            [5, 0, 0, 3, 0, 0, 80],
+            [5, 0, 0, 4] + [UInt8](repeating: 9, count: 18),
+        ]
+        for reply in replies {
+            let (_, used) = try run(.name("a", port: 1), answers: [5, 0] + reply + [1, 2, 3])
+            #expect(used == 2 + reply.count)
+        }
+    }
+
+    @Test("Every reply code but success is an error of its own, at once", arguments: UInt8(1)...255)
+    func codes(code: UInt8) throws {
+        let fault = #expect(throws: Socks5Fault.self) {
+            _ = try run(.name("a", port: 1), answers: [5, 0, 5, code])
+        }
+        #expect(fault == .refused(Socks5Reply(rawValue: code)))
+        #expect(fault?.isAboutAddress == [1, 3, 4, 5, 6, 8].contains(code))
+    }
+
+    @Test("Another version is refused at its first byte")
+    func versions() throws {
+        for answers in [[4], [72, 84, 84, 80], [0], [5, 0, 4], [5, 0, 0]] as [[UInt8]] {
+            let fault = #expect(throws: Socks5Fault.self) {
+                _ = try run(.name("a", port: 1), answers: answers, pieces: 1)
+            }
+            #expect(
+                fault == .wrongVersion(answers.last(where: { $0 != 5 }) ?? 0) || fault == .wrongVersion(72))
+        }
+        let fault = #expect(throws: Socks5Fault.self) {
+            _ = try run(
+                .name("a", port: 1), ProxyCredentials(user: "u", password: "p"), answers: [5, 2, 5, 0])
+        }
+        #expect(fault == .wrongVersion(5))
+    }
+
+    @Test("A way to authenticate that was not offered is refused")
+    func methods() throws {
+        for (answer, expected) in [
+            (0xFF, Socks5Fault.noAcceptableMethod), (2, .unofferedMethod(2)), (1, .unofferedMethod(1)),
+        ] as [(UInt8, Socks5Fault)] {
+            let fault = #expect(throws: Socks5Fault.self) {
+                _ = try run(.name("a", port: 1), answers: [5, answer])
+            }
+            #expect(fault == expected)
+        }
+    }
+
+    @Test("Refused credentials are told as such")
+    func refusedCredentials() throws {
+        let fault = #expect(throws: Socks5Fault.self) {
+            _ = try run(
+                .name("a", port: 1), ProxyCredentials(user: "u", password: "p"), answers: [5, 2, 1, 1])
+        }
+        #expect(fault == .credentialsRefused)
+    }
+
+    @Test("An unknown type of address in the reply is refused")
+    func addressType() throws {
+        let fault = #expect(throws: Socks5Fault.self) {
+            _ = try run(.name("a", port: 1), answers: [5, 0, 5, 0, 0, 2, 1])
+        }
+        #expect(fault == .invalidAddressType(2))
+    }
+
+    @Test("An end at any point before the tunnel is a truncation")
+    func truncation() throws {
+        let whole = [5, 0] + Self.success
+        for length in 0..<whole.count {
+            let fault = #expect(throws: Socks5Fault.self) {
+                _ = try run(.name("a", port: 1), answers: Array(whole.prefix(length)))
+            }
+            #expect(fault == .truncated(receivedByteCount: length < 2 ? length : length - 2))
+        }
+    }
+
+    @Test("After a fault the same fault comes again, and nothing is wanted")
+    func faultStays() throws {
+        var machine = try Socks5Machine(target: .name("a", port: 1), credentials: nil)
+        _ = machine.start()
+        #expect(throws: Socks5Fault.wrongVersion(4)) { _ = try machine.receive([4, 0]) }
+        #expect(machine.wantedByteCount == 0)
+        #expect(throws: Socks5Fault.wrongVersion(4)) { _ = try machine.receive([5, 0]) }
+        #expect(machine.receiveEndOfStream() == .wrongVersion(4))
+    }
+
+    @Test("Names and credentials that do not fit are refused before anything is sent")
+    func lengths() throws {
+        let long = String(repeating: "x", count: 256)
+        #expect(throws: Socks5Fault.invalidName(byteCount: 256)) {
+            _ = try Socks5Machine(target: .name(long, port: 1), credentials: nil)
+        }
+        #expect(throws: Socks5Fault.invalidName(byteCount: 0)) {
+            _ = try Socks5Machine(target: .name("", port: 1), credentials: nil)
+        }
+        for (user, password) in [("", "p"), (long, "p"), ("u", long)] {
+            #expect(throws: Socks5Fault.invalidCredentials) {
+                _ = try Socks5Machine(
+                    target: .name("a", port: 1),
+                    credentials: ProxyCredentials(user: user, password: password))
+            }
+        }
+        let longest = String(repeating: "x", count: 255)
+        let (sent, _) = try run(
+            .name(longest, port: 1), ProxyCredentials(user: longest, password: longest),
+            answers: [5, 2, 1, 0] + Self.success)
+        #expect(sent.map(\.count) == [4, 513, 262])
+    }
+
+    @Test("Whatever bytes come, the handshake ends in the tunnel or in a fault")
+    func garbage() throws {
+        var state: UInt64 = 42
+        for _ in 0..<2_000 {
+            var machine = try Socks5Machine(
+                target: .name("a", port: 1), credentials: ProxyCredentials(user: "u", password: "p"))
+            _ = machine.start()
+            var count = 0
+            do throws(Socks5Fault) {
+                while machine.wantedByteCount > 0 {
+                    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                    // Small numbers get further than any.
+                    let byte = UInt8(truncatingIfNeeded: state >> 40) % (count % 3 == 0 ? 6 : 4)
+                    _ = try machine.receive([byte])
+                    count += 1
+                }
+                #expect(machine.isEstablished)
+            } catch {
+                #expect(!machine.isEstablished)
+            }
+            #expect(count <= 300)
+        }
+    }
+}

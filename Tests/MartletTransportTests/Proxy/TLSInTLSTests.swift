@@ -1,0 +1,139 @@
+import MartletTransport
+import Testing
+
+@Suite("TLS inside of TLS")
+struct TLSInTLSTests {
+    /// Both ends of a connection on which TLS with a proxy carries TLS with a server.
+    private struct Ends {
+        let client: TLSStream
+        let server: TLSStream
+        let carrier: TLSStream
+    }
+
+    private func ends(
+        _ pair: TLSPair, _ outer: CertificateAuthority, _ inner: CertificateAuthority,
+        clientContext: TLSContext? = nil
+    ) async throws -> Ends {
+        let outerEnds = await pair.handshake(
+            client: try context(trusting: outer), server: try serverContext(outer))
+        let carrier = try outerEnds.client.get()
+        let serverCarrier = try outerEnds.server.get()
+        let client = try clientContext ?? context(trusting: inner)
+        let server = try serverContext(inner)
+        async let accepted = TLSStream.accept(
+            socket: pair.server, carrier: serverCarrier, context: server, deadline: TLSPair.soon)
+        let connected = try await TLSStream.connect(
+            socket: pair.client, carrier: carrier, context: client, serverName: "localhost", port: 443,
+            deadline: TLSPair.soon)
+        return Ends(client: connected, server: try await accepted, carrier: carrier)
+    }
+
+    private func context(trusting authority: CertificateAuthority) throws -> TLSContext {
+        try TLSContext(client: TLSSettings(trust: .only(.text(authority.rootPEM))))
+    }
+
+    private func serverContext(_ authority: CertificateAuthority) throws -> TLSContext {
+        let issued = try authority.issue(.loopback)
+        return try .server(
+            certificateChainPEM: issued.certificateChainPEM, privateKeyPEM: issued.privateKeyPEM)
+    }
+
+    @Test("Each layer is verified by its own trust")
+    func trust() async throws {
+        let (outer, inner) = (try CertificateAuthority(), try CertificateAuthority())
+        let pair = try TLSPair()
+        let ends = try await ends(pair, outer, inner)
+        try await ends.client.send(Array("hello".utf8))
+        #expect(try await ends.server.receive(exactly: 5) == Array("hello".utf8))
+        #expect(ends.client.information.tls != nil)
+        ends.client.close()
+        ends.server.close()
+        await #expect(throws: TransportError.self) {
+            _ = try await self.ends(try TLSPair(), outer, inner, clientContext: context(trusting: outer))
+        }
+    }
+
+    @Test("Megabytes pass both ways at once, and none is lost")
+    func transfer() async throws {
+        let authority = try CertificateAuthority()
+        let ends = try await ends(try TLSPair(), authority, authority)
+        let up = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let down = (0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 17 >> 2) }
+        async let sentUp: Void = ends.client.send(up)
+        async let sentDown: Void = ends.server.send(down)
+        async let gotUp = ends.server.receive(exactly: up.count)
+        let gotDown = try await ends.client.receive(exactly: down.count)
+        #expect(gotDown == down)
+        #expect(try await gotUp == up)
+        _ = try await (sentUp, sentDown)
+        ends.client.close()
+        ends.server.close()
+    }
+
+    @Test("Small pieces read one byte at a time come whole")
+    func oneByOne() async throws {
+        let authority = try CertificateAuthority()
+        let ends = try await ends(try TLSPair(), authority, authority)
+        try await ends.server.send(Array("abcdefgh".utf8))
+        var all: [UInt8] = []
+        while all.count < 8 { all += try await ends.client.receive(upTo: 1).1 }
+        #expect(all == Array("abcdefgh".utf8))
+        #expect(ends.client.probe() == .quiet)
+        ends.client.close()
+        ends.server.close()
+    }
+
+    @Test("The end of the inner layer is clean, that of the outer alone is not")
+    func endings() async throws {
+        let authority = try CertificateAuthority()
+        let first = try await ends(try TLSPair(), authority, authority)
+        first.server.close()
+        guard case .endOfStream(isClean: true) = try await first.client.receive().0 else {
+            Issue.record("no clean end")
+            return
+        }
+        first.client.close()
+        let second = try await ends(try TLSPair(), authority, authority)
+        second.server.closeWithoutNotifying()
+        guard case .endOfStream(isClean: false) = try await second.client.receive().0 else {
+            Issue.record("a cut was taken for an end")
+            return
+        }
+        second.client.close()
+    }
+
+    @Test("Idle, it is quiet until bytes come or it ends")
+    func probing() async throws {
+        let authority = try CertificateAuthority()
+        let ends = try await ends(try TLSPair(), authority, authority)
+        // Tickets of the inner layer are bytes of the outer one, and no reason to give up.
+        #expect(ends.client.probe() == .quiet)
+        try await ends.server.send([1])
+        while ends.client.probe() == .quiet { await Task.yield() }
+        #expect(ends.client.probe() == .unusable)
+        ends.client.close()
+        #expect(ends.client.probe() == .unusable)
+        ends.server.close()
+    }
+
+    @Test("Interrupting ends a wait in the inner handshake, and leaves nothing open")
+    func interruption() async throws {
+        let authority = try CertificateAuthority()
+        let pair = try TLSPair()
+        let outer = await pair.handshake(
+            client: try context(trusting: authority), server: try serverContext(authority))
+        let carrier = try outer.client.get()
+        let context = try context(trusting: authority)
+        let task = Task {
+            _ = try await TLSStream.connect(
+                socket: pair.client, carrier: carrier, context: context, serverName: "localhost", port: 443,
+                deadline: .distantFuture)
+        }
+        // The greeting of the inner handshake shows that it waits for an answer.
+        #expect(try await !outer.server.get().receive().1.isEmpty)
+        carrier.interrupt()
+        await #expect(throws: TransportError.self) { try await task.value }
+        #expect(pair.client.isClosed)
+        try outer.server.get().close()
+    }
+}
