@@ -9,4 +9,13 @@ package struct ConnectionKey: Hashable, Sendable {
     package var destination: Destination
     /// The dialer's number.
     package var dialer: UInt64
+    /// The proxy it leads through, with what that is told and how it is trusted; `nil` for none.
+    package var proxy: ProxyServer?
+
+    /// Feeds its parts; the proxy only where there is one, which costs others nothing.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(destination)
+        hasher.combine(dialer)
+        if let proxy { hasher.combine(proxy) }
+    }
 }

@@ -47,6 +47,8 @@ package final class ConnectionPool: TimerTarget {
         package var destination: Destination
         /// How a connection is opened.
         package var dialer: Dialer
+        /// The proxy it leads through; where requests are handed to the proxy itself, the destination is the proxy's.
+        package var proxy: ProxyServer?
         /// Who goes first when several wait.
         package var priority: RequestPriority
         /// How long to wait for a connection to be free; `nil` for ever.
@@ -60,13 +62,15 @@ package final class ConnectionPool: TimerTarget {
 
         /// A request for a connection.
         package init(
-            destination: Destination, dialer: Dialer, priority: RequestPriority = .normal,
-            poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
+            destination: Destination, dialer: Dialer, proxy: ProxyServer? = nil,
+            priority: RequestPriority = .normal, poolTimeout: Duration? = nil,
+            connectTimeout: Duration? = nil,
             totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now()
         ) {
             self.start = start
             self.destination = destination
             self.dialer = dialer
+            self.proxy = proxy
             self.priority = priority
             self.poolTimeout = poolTimeout
             self.connectTimeout = connectTimeout
@@ -115,7 +119,8 @@ package final class ConnectionPool: TimerTarget {
     /// Asks for a connection.
     /// - Throws: `.transport(.closed)` when the pool is shut down.
     package func acquire(_ request: Request) throws(ExchangeError) -> Acquisition {
-        let key = ConnectionKey(destination: request.destination, dialer: request.dialer.number)
+        let key = ConnectionKey(
+            destination: request.destination, dialer: request.dialer.number, proxy: request.proxy)
         let now = request.start
         var decision = state.withLock { state in
             // Nearly every request of a busy session: an idle connection, and nothing else to do.
@@ -167,7 +172,7 @@ package final class ConnectionPool: TimerTarget {
 
     private struct PendingDial {
         var id: PoolConnectionID
-        var destination: Destination
+        var key: ConnectionKey
         var dialer: Dialer
         var timeout: Duration?
     }
@@ -280,9 +285,8 @@ package final class ConnectionPool: TimerTarget {
         // Unstructured: a dial belongs to the pool, and may serve another request than the one that caused it.
         let task = Task {
             let deadline = MonotonicTime.now().deadline(after: dial.timeout)
-            do throws(DialError) {
-                let connected = try await dial.dialer.dial(dial.destination, until: deadline)
-                self.dialSucceeded(dial.id, connected)
+            do throws(ExchangeError) {
+                self.dialSucceeded(dial.id, try await self.open(dial, until: deadline))
             } catch {
                 self.dialFailed(dial.id, error)
             }
@@ -293,6 +297,22 @@ package final class ConnectionPool: TimerTarget {
             return false
         }
         if isAbandoned { task.cancel() }
+    }
+
+    private func open(
+        _ dial: PendingDial, until deadline: MonotonicTime
+    ) async throws(ExchangeError) -> Dialer.Connected {
+        if let proxy = dial.key.proxy {
+            let way = ProxyDial(
+                dialer: dial.dialer, proxy: proxy, destination: dial.key.destination, limits: wireLimits,
+                until: deadline)
+            return try await way.run()
+        }
+        do throws(DialError) {
+            return try await dial.dialer.dial(dial.key.destination, until: deadline)
+        } catch {
+            throw ExchangeError(error)
+        }
     }
 
     private func dialSucceeded(_ id: PoolConnectionID, _ connected: Dialer.Connected) {
@@ -317,20 +337,7 @@ package final class ConnectionPool: TimerTarget {
         }
     }
 
-    private func dialFailed(_ id: PoolConnectionID, _ error: DialError) {
-        let phase: ExchangeError.Phase =
-            switch error.phase {
-            case .resolving: .resolving
-            case .connecting: .connecting
-            case .securing: .securing
-            }
-        let cause: ExchangeError.Cause =
-            switch error.cause {
-            case .timedOut: .timedOut(.connect)
-            case .interrupted: .cancelled
-            default: .transport(error.cause)
-            }
-        let failure = ExchangeError(cause: cause, phase: phase, wasSent: false, waited: error.elapsed)
+    private func dialFailed(_ id: PoolConnectionID, _ failure: ExchangeError) {
         let work = state.withLock { state in
             state.dials[id] = nil
             state.abandoned.remove(id)
@@ -376,7 +383,7 @@ package final class ConnectionPool: TimerTarget {
             waiter?.dialBegan(at: MonotonicTime.now())
             work.dials.append(
                 PendingDial(
-                    id: dial.connection, destination: dial.key.destination, dialer: dialer,
+                    id: dial.connection, key: dial.key, dialer: dialer,
                     timeout: waiter.map(\.connectTimeout) ?? .seconds(10)))
         }
         for id in effects.abandons {
@@ -425,8 +432,8 @@ package final class ConnectionPool: TimerTarget {
     }
 
     /// Closes the idle connections of a key: one of them has just been found dead, and its companions are as old.
-    package func closeIdle(destination: Destination, dialer: Dialer) {
-        let key = ConnectionKey(destination: destination, dialer: dialer.number)
+    package func closeIdle(destination: Destination, dialer: Dialer, proxy: ProxyServer? = nil) {
+        let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
         let work = state.withLock { state in collect(state.machine.closeIdle(key), &state) }
         run(work)
     }

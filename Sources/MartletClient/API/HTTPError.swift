@@ -17,6 +17,12 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         case connectFailed
         /// The TLS handshake failed, or a certificate was refused.
         case tlsFailed
+        /// A proxy did not open a way to the server, or what was said about proxies cannot be used;
+        /// ``HTTPError/underlying`` is a ``ProxyError``, or an ``HTTPURL/ParseError``.
+        ///
+        /// A proxy that cannot be reached is `.resolutionFailed`, `.connectFailed` or `.tlsFailed`, as a server that cannot
+        /// be; ``HTTPError/proxy`` tells them apart.
+        case proxyFailed
         /// A clock ran out; ``HTTPError/clock`` says which.
         case timedOut
         /// The connection broke.
@@ -61,6 +67,8 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         case resolving
         /// Connecting.
         case connecting
+        /// Waiting for a proxy to open the way to the server.
+        case tunnelling
         /// TLS handshake.
         case securing
         /// Sending the request.
@@ -97,14 +105,17 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     public var wasSent: Bool
     /// The origin of the request, such as `https://example.com:8443`.
     public var origin: String?
+    /// The proxy that the failure is about, such as `http://proxy.example:3128`, without user or password; `nil` where it
+    /// is about the server, or nobody.
+    public var proxy: String?
     /// The clock that ran out, where one did.
     public var clock: Clock?
     /// How long the call, or the wait that a clock ended, had lasted.
     public var elapsed: Duration?
     /// How many times the request was begun.
     public var attempts: Int
-    /// The error of the layer below: a ``TLSError``, ``ConnectFailure``, ``ResolutionError``, ``HTTPURL/ParseError``,
-    /// ``StorageError``, or one that the body's source threw. A fault of the message is one of no public type: its code and
+    /// The error of the layer below: a ``TLSError``, ``ConnectFailure``, ``ResolutionError``, ``ProxyError``,
+    /// ``HTTPURL/ParseError``, ``StorageError``, or one that the body's source threw. A fault of the message is one of no public type: its code and
     /// its words say all.
     public var underlying: (any Error)?
     /// All attempts to connect that failed, in the order they ended.
@@ -116,8 +127,9 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     public init(
         _ code: Code, phase: Phase, message: String, wasSent: Bool = false, origin: String? = nil,
         clock: Clock? = nil, elapsed: Duration? = nil, attempts: Int = 1, underlying: (any Error)? = nil,
-        connectFailures: [ConnectFailure] = [], exchange: HTTPExchange? = nil
+        connectFailures: [ConnectFailure] = [], exchange: HTTPExchange? = nil, proxy: String? = nil
     ) {
+        self.proxy = proxy
         self.code = code
         self.phase = phase
         self.message = message
@@ -137,7 +149,7 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     /// Whether no connection could be opened, for whatever reason.
     public var isConnectFailure: Bool {
         switch code {
-        case .resolutionFailed, .connectFailed, .tlsFailed: true
+        case .resolutionFailed, .connectFailed, .tlsFailed, .proxyFailed: true
         case .timedOut: clock == .connect
         default: false
         }

@@ -6,6 +6,9 @@ public struct HTTPMetrics: Hashable, Sendable {
     public var dns: Duration?
     /// Connecting the transport; `nil` on a reused connection.
     public var connect: Duration?
+    /// From there until a proxy's tunnel to the server stood, TLS with the proxy included; `nil` on a reused connection,
+    /// and where there is no tunnel.
+    public var tunnel: Duration?
     /// The TLS handshake; `nil` on a plain or reused connection.
     public var tls: Duration?
     /// From the call's start to the response's head.
@@ -20,8 +23,11 @@ public struct HTTPMetrics: Hashable, Sendable {
     public var receivedBodyByteCount: UInt64 = 0
     /// How many times the request was begun; more than 1 after a kept connection turned out dead, or a 417.
     public var attempts = 1
-    /// The connection that was used.
+    /// The connection that was used; through a proxy its addresses are those of the connection to the proxy, and TLS is
+    /// that with whoever ends it: the server in a tunnel, an HTTPS proxy that was handed the request.
     public var connection: ConnectionInformation?
+    /// The proxy that was used, such as `http://proxy.example:3128`, without user or password; `nil` for none.
+    public var proxy: String?
 
     /// Metrics of a call on which nothing has happened.
     public init() {}

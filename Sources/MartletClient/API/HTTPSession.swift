@@ -30,8 +30,8 @@ public actor HTTPSession {
         dialer = Dialer(settings: configuration.dialSettings, loop: loop)
     }
 
-    private init(configuration: SessionConfiguration, core: SessionCore, dialer: Dialer) {
-        settings = SessionSettings(configuration)
+    private init(settings: SessionSettings, core: SessionCore, dialer: Dialer) {
+        self.settings = settings
         self.core = core
         self.dialer = dialer
     }
@@ -54,7 +54,7 @@ public actor HTTPSession {
         change(&changed)
         let keepsDialer = changed.dialSettings.isEqual(to: configuration.dialSettings)
         return HTTPSession(
-            configuration: changed, core: core,
+            settings: SessionSettings(changed, environment: settings.environment), core: core,
             dialer: keepsDialer ? dialer : Dialer(settings: changed.dialSettings, loop: core.loop))
     }
 

@@ -30,7 +30,7 @@ public struct RequestOptions: Sendable {
     /// Fields of the session, or of Martlet's own, that are not sent.
     public var omittedFields: Set<HTTPField.Name> {
         get { rare?.omittedFields ?? [] }
-        set { rare = Rare(omittedFields: newValue, trailers: trailers) }
+        set { rare = Rare(omittedFields: newValue, trailers: trailers, proxy: proxy) }
     }
 
     /// Whether the body is handed over as it stands on the wire: chunk framing and content coding are not undone.
@@ -39,7 +39,14 @@ public struct RequestOptions: Sendable {
     /// Fields that follow a chunked body (RFC 9110 §6.5). They are sent only where the body has no known length.
     public var trailers: HTTPFields {
         get { rare?.trailers ?? HTTPFields() }
-        set { rare = Rare(omittedFields: omittedFields, trailers: newValue) }
+        set { rare = Rare(omittedFields: omittedFields, trailers: newValue, proxy: proxy) }
+    }
+
+    /// Whether the call goes through a proxy; `nil` for the session's word. ``ProxySettings/environment`` is what the
+    /// session read when it was made.
+    public var proxy: ProxySettings? {
+        get { rare?.proxy }
+        set { rare = Rare(omittedFields: omittedFields, trailers: trailers, proxy: newValue) }
     }
 
     /// Whether a request may be sent again on a fresh connection when a kept one turns out to have died, though its
@@ -52,8 +59,10 @@ public struct RequestOptions: Sendable {
     private final class Rare: Sendable {
         let omittedFields: Set<HTTPField.Name>
         let trailers: HTTPFields
+        let proxy: ProxySettings?
 
-        init(omittedFields: Set<HTTPField.Name>, trailers: HTTPFields) {
+        init(omittedFields: Set<HTTPField.Name>, trailers: HTTPFields, proxy: ProxySettings?) {
+            self.proxy = proxy
             self.omittedFields = omittedFields
             self.trailers = trailers
         }

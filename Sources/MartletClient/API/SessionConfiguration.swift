@@ -41,6 +41,11 @@ public struct SessionConfiguration: Sendable {
     /// What TLS demands and offers.
     public var tls = TLSSettings()
 
+    /// Whether calls go through a proxy; by default as the environment says.
+    ///
+    /// A unix domain socket, where one is set, is where connections lead, proxy or not.
+    public var proxy = ProxySettings.environment
+
     /// Looks names up; the system's resolver by default.
     public var resolver: any Resolver = SystemResolver()
 
@@ -85,9 +90,11 @@ public struct SessionConfiguration: Sendable {
 
     /// What the dialer is told.
     var dialSettings: DialSettings {
-        DialSettings(
+        var settings = DialSettings(
             resolver: resolver, overrides: resolveOverrides, redirections: connectRedirections,
             unixSocketPath: unixSocketPath, race: connectRace, socket: socketOptions, tls: tls,
             connector: connector)
+        settings.proxyUserAgent = headers[.userAgent] ?? userAgent
+        return settings
     }
 }

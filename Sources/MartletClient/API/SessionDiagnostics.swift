@@ -7,7 +7,9 @@ import MartletTransport
 public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
     /// The part of a host: of all connections of one scheme, name and port, however they were opened.
     public struct Host: Hashable, Sendable {
-        /// Scheme, name and port, such as `https://example.com:443`.
+        /// Scheme, name and port, such as `https://example.com:443`; behind them the proxy whose tunnel leads there, as in
+        /// `https://example.com:443 through http://proxy.example:3128`. A proxy that requests are handed to stands for
+        /// itself.
         public var origin: String
         /// Connections that are open and free.
         public var idle: Int
@@ -46,7 +48,7 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
         pool = core.pool.snapshot
         var byOrigin: [String: Host] = [:]
         for (key, counts) in core.pool.hostCounts {
-            let origin = SessionDiagnostics.origin(of: key.destination)
+            let origin = SessionDiagnostics.origin(of: key)
             var host = byOrigin[origin] ?? Host(origin: origin)
             host.idle += counts.idle
             host.leased += counts.leased
@@ -84,9 +86,13 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
         return ([whole] + lines).joined(separator: "\n")
     }
 
-    private static func origin(of destination: Destination) -> String {
+    private static func origin(of key: ConnectionKey) -> String {
+        let destination = key.destination
         let name =
             destination.host.utf8.contains(UInt8(ascii: ":")) ? "[\(destination.host)]" : destination.host
-        return "\(destination.isSecure ? "https" : "http")://\(name):\(destination.port)"
+        let place = "\(destination.isSecure ? "https" : "http")://\(name):\(destination.port)"
+        // Where requests are handed to the proxy, it is the place itself.
+        guard let proxy = key.proxy, proxy.destination != destination else { return place }
+        return "\(place) through \(proxy)"
     }
 }

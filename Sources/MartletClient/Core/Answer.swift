@@ -50,11 +50,15 @@ final class Answer: Sendable {
         metrics.isConnectionReused = exchange.isReused
         metrics.wait = waited.since(call.start)
         metrics.connection = connection.stream.information
+        if let proxy = call.proxy { metrics.proxy = proxy.description }
         if !exchange.isReused {
             let timings = connection.timings
             metrics.dns = timings.resolved.map { $0.since(timings.start) }
             metrics.connect = timings.connected.map { $0.since(timings.resolved ?? timings.start) }
-            metrics.tls = timings.secured.map { $0.since(timings.connected ?? timings.start) }
+            metrics.tunnel = timings.tunnelled.map { $0.since(timings.connected ?? timings.start) }
+            metrics.tls = timings.secured.map {
+                $0.since(timings.tunnelled ?? timings.connected ?? timings.start)
+            }
         }
         metrics.firstByte = timeline.headReceived.map { $0.since(call.start) }
         metrics.total = (timeline.bodyReceived ?? MonotonicTime.now()).since(call.start)

@@ -24,6 +24,12 @@ final class Call: Sendable {
     let start: MonotonicTime
     /// The settings in force.
     let settings: SessionSettings
+    /// The proxy it goes through; `nil` for none.
+    let proxy: ProxyServer?
+    /// Whether it is handed to the proxy, rather than sent through a tunnel.
+    let isForwarded: Bool
+    /// Whether `Proxy-Authorization` is kept back: it is for a proxy, and this goes to a server.
+    let hidesProxyAuthorization: Bool
 
     init(
         _ method: HTTPRequest.Method, _ fields: HTTPFields, url: HTTPURL, body: HTTPBody,
@@ -42,6 +48,17 @@ final class Call: Sendable {
         let isDemanded = options.decompresses == true && !options.isRaw
         undoesCoding = asksForCoding || (isDemanded && fields[.range] == nil)
         self.options = options
+        if settings.isWithoutProxies, options.proxy == nil {
+            // Most calls.
+            (proxy, isForwarded, hidesProxyAuthorization) = (nil, false, false)
+        } else {
+            let found = try settings.proxy(for: url, options.proxy) {
+                givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields)
+            }
+            proxy = found
+            isForwarded = found?.forwards(isSecure: url.scheme == .https) ?? false
+            hidesProxyAuthorization = !isForwarded
+        }
     }
 
     convenience init(
@@ -86,9 +103,11 @@ final class Call: Sendable {
     }
 
     /// What the request line names: path and query, or `*` for the server as a whole (RFC 9112 §3.2.4).
+    /// To a proxy it is the whole URL, from which the last one makes the `*` again where there is no path (§3.2.2).
     var requestTarget: String {
-        if let givenRequest, Call.isForServer(givenRequest) { return "*" }
-        return url.requestTarget
+        let isForServer = givenRequest.map { Call.isForServer($0) } ?? false
+        if isForwarded { return isForServer ? "\(url.scheme)://\(url.hostFieldValue)" : url.absoluteForm }
+        return isForServer ? "*" : url.requestTarget
     }
 
     /// Whether a request is `OPTIONS *`, which asks about the server and not about one of its resources.
@@ -101,8 +120,10 @@ final class Call: Sendable {
         start.deadline(after: timeouts.total)
     }
 
+    /// Where its connection leads: the server, or the proxy that it is handed to.
     var destination: Destination {
-        Destination(isSecure: url.scheme == .https, host: url.host, port: url.port)
+        if isForwarded, let proxy { return proxy.destination }
+        return Destination(isSecure: url.scheme == .https, host: url.host, port: url.port)
     }
 
     var rule: IdleRaceRule {

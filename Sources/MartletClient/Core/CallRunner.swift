@@ -16,6 +16,11 @@ struct CallRunner: Sendable {
     func run() async throws -> Answer {
         var attempts = 0
         var composer = RequestComposer(call: call)
+        let convincing = ProxyConvincing(call: call, dialer: dialer)
+        composer.proxyAuthorization = convincing?.unasked
+        var hasConvinced = false
+        /// Attempts that an answer asked for; not of the idle race.
+        var wantedRepeats = 0
         var interim: [ResponseHead] = []
         /// Opened and not begun to be read.
         var unused: RequestComposer.PreparedBody?
@@ -70,7 +75,18 @@ struct CallRunner: Sendable {
                     // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
                     exchange.finish()
                     composer.allowsExpectation = false
+                    wantedRepeats += 1
                     call.settings.configuration.logger.debug("417: sending once more without Expect")
+                    continue
+                }
+                if head.status == 407, !hasConvinced, let convincing,
+                    let value = convincing.answer(to: head, refused: composer.proxyAuthorization)
+                {
+                    exchange.finish()
+                    composer.proxyAuthorization = value
+                    hasConvinced = true
+                    wantedRepeats += 1
+                    call.settings.configuration.logger.debug("407: sending once more with credentials")
                     continue
                 }
                 let codings = try codings(of: head)
@@ -78,22 +94,25 @@ struct CallRunner: Sendable {
                     exchange, head, framing, codings, interim, attempts: attempts, waited: waited,
                     connection: lease.connection)
             } catch {
-                try judge(error, exchange, attempts)
+                try judge(error, exchange, attempts, attempts - wantedRepeats)
             }
         }
     }
 
     /// Decides whether a failed exchange is followed by another; throws where it is not.
-    private func judge(_ error: ExchangeError, _ exchange: Exchange, _ attempts: Int) throws {
+    /// - Parameter turn: The number of the attempt among those that no answer asked for.
+    private func judge(
+        _ error: ExchangeError, _ exchange: Exchange, _ attempts: Int, _ turn: Int
+    ) throws {
         let hasReceivedAnyByte = exchange.hasReceivedAnyByte
         exchange.finish()
         if case .cancelled = error.cause { throw CancellationError() }
-        guard attempts == 1,
+        guard turn == 1,
             call.rule.allowsResending(
                 after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte)
         else { throw HTTPError(error, call: call, attempts: attempts) }
         // Its companions in the pool are as old and have most likely met the same end.
-        core.pool.closeIdle(destination: call.destination, dialer: dialer)
+        core.pool.closeIdle(destination: call.destination, dialer: dialer, proxy: call.proxy)
         call.settings.configuration.logger.debug(
             "a kept connection had died; sending once more",
             metadata: ["origin": "\(call.url.origin)", "attempt": "\(attempts + 1)"])
@@ -117,7 +136,7 @@ struct CallRunner: Sendable {
         do throws(ExchangeError) {
             return try core.pool.acquire(
                 ConnectionPool.Request(
-                    destination: call.destination, dialer: dialer,
+                    destination: call.destination, dialer: dialer, proxy: call.proxy,
                     priority: call.options.priority ?? call.settings.configuration.priority,
                     poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
                     totalDeadline: call.totalDeadline,

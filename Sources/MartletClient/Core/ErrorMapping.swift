@@ -21,8 +21,14 @@ extension HTTPError {
         self.init(
             .connectionLost, phase: phase, message: "", wasSent: error.wasSent, origin: origin,
             elapsed: error.waited ?? elapsed, attempts: attempts)
+        proxy = error.proxy?.description
         switch error.cause {
         case .transport(let cause): describe(cause, call)
+        case .proxy(let fault):
+            code = .proxyFailed
+            let cause = ProxyError(fault, proxy: proxy ?? "")
+            message = cause.description
+            underlying = cause
         case .wire(let cause):
             code = Code(cause)
             message = cause.description
@@ -56,14 +62,14 @@ extension HTTPError {
         switch cause {
         case .resolution(let error):
             code = .resolutionFailed
-            message = error.description
+            message = proxy.map { "the proxy \($0): \(error)" } ?? error.description
             underlying = error
         case .connect(let failures):
             code =
                 failures.contains { HTTPError.isLocalShortage($0.error.code) }
                 ? .systemFailed : .connectFailed
             message =
-                "could not connect to \(call.url.host) port \(call.url.port): "
+                "could not connect to \(proxy.map { "the proxy \($0)" } ?? "\(call.url.host) port \(call.url.port)"): "
                 + failures.map(\.description).joined(separator: "; ")
             underlying = failures.first
             connectFailures = failures
@@ -73,7 +79,7 @@ extension HTTPError {
             underlying = error
         case .tls(let error):
             code = .tlsFailed
-            message = error.description
+            message = proxy.map { "the proxy \($0): \(error)" } ?? error.description
             underlying = error
         case .closed:
             code = phase == .waitingForConnection ? .sessionInvalidated : .connectionLost
@@ -110,6 +116,7 @@ extension HTTPError.Phase {
         case .waiting: self = .waitingForConnection
         case .resolving: self = .resolving
         case .connecting: self = .connecting
+        case .tunnelling: self = .tunnelling
         case .securing: self = .securing
         case .sending: self = .sending
         case .awaitingHead: self = .awaitingHead
@@ -124,6 +131,7 @@ extension HTTPError.Phase {
         case .waitingForConnection: "waiting for a connection"
         case .resolving: "looking up the name"
         case .connecting: "connecting"
+        case .tunnelling: "waiting for the proxy"
         case .securing: "negotiating TLS"
         case .sending: "sending the request"
         case .awaitingHead: "waiting for the response"

@@ -13,6 +13,8 @@ struct RequestComposer {
     let call: Call
     /// Whether `Expect: 100-continue` may be sent; not after a 417.
     var allowsExpectation = true
+    /// What convinces the proxy that the request is handed to.
+    var proxyAuthorization: String?
 
     /// A body ready to be sent.
     struct PreparedBody: Sendable {
@@ -53,6 +55,7 @@ struct RequestComposer {
                 guard allowsExpectation, !isHTTP10, call.body.isPresent else { continue }
                 expects = true
             }
+            if call.hidesProxyAuthorization, field.name == .proxyAuthorization { continue }
             if field.name == .connection, RequestComposer.names("close", field.value) { keepsAlive = false }
             try RequestComposer.encode(field, &encoder)
         }
@@ -62,6 +65,9 @@ struct RequestComposer {
         } else {
             try encodeCookies(fields, &encoder)
             try encodeDefaults(fields, &encoder)
+        }
+        if let proxyAuthorization {
+            try encoder.field(name: "Proxy-Authorization", value: proxyAuthorization)
         }
         if let type = call.body.contentType, fields[.contentType] == nil, !isOmitted(.contentType) {
             try encoder.field(name: "Content-Type", value: type)
@@ -113,6 +119,7 @@ struct RequestComposer {
     private func encodeDefaults(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
         for field in call.settings.configuration.headers
         where !RequestComposer.isSetHere(field.name) && fields[field.name] == nil && !isOmitted(field.name) {
+            if call.hidesProxyAuthorization, field.name == .proxyAuthorization { continue }
             // The body knows its type better than a default that was set for all.
             if field.name == .contentType, call.body.contentType != nil { continue }
             try RequestComposer.encode(field, &encoder)

@@ -8,11 +8,32 @@ final class SessionSettings: Sendable {
     let defaultsNameAcceptEncoding: Bool
     /// The lines of the fields that every request has, encoded once.
     let defaultLines: DefaultLines?
+    /// The environment's proxies, as they were when the first of the session's views was made.
+    let environment: ProxyEnvironment
+    /// Whether no call goes through a proxy unless it asks for one itself.
+    let isWithoutProxies: Bool
+    /// Whether connections lead elsewhere than to servers, and so never through a proxy.
+    private let ignoresProxies: Bool
 
-    init(_ configuration: SessionConfiguration) {
+    /// Settings.
+    /// - Parameter environment: What another view has read; `nil` to read it now.
+    init(_ configuration: SessionConfiguration, environment: ProxyEnvironment? = nil) {
+        let environment = environment ?? ProxyEnvironment()
+        self.environment = environment
+        ignoresProxies = configuration.dialSettings.ignoresProxies
+        isWithoutProxies = ignoresProxies || configuration.proxy.isIdle(environment)
         self.configuration = configuration
         defaultsNameAcceptEncoding = configuration.headers[.acceptEncoding] != nil
         defaultLines = DefaultLines(configuration)
+    }
+
+    /// The proxy of a call that may have one.
+    /// - Parameter own: What the call says itself.
+    func proxy(
+        for url: HTTPURL, _ own: ProxySettings?, request: () -> HTTPRequest
+    ) throws(HTTPError) -> ProxyServer? {
+        if ignoresProxies { return nil }
+        return try (own ?? configuration.proxy).proxy(for: url, environment, request: request)
     }
 }
 
@@ -30,7 +51,7 @@ final class DefaultLines: Sendable {
     /// `nil` where the fields have to be looked at for each request: they cannot be encoded, or depend on the request.
     init?(_ configuration: SessionConfiguration) {
         let defaults = configuration.headers
-        guard defaults[.cookie] == nil, defaults[.contentType] == nil,
+        guard defaults[.cookie] == nil, defaults[.contentType] == nil, defaults[.proxyAuthorization] == nil,
             !defaults.contains(where: { RequestComposer.isSetHere($0.name) })
         else { return nil }
         var names = Set(defaults.map(\.name))

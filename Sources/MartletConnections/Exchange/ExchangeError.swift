@@ -9,6 +9,8 @@ package struct ExchangeError: Error, Sendable {
         case transport(TransportError)
         /// The peer's bytes were wrong, or too few, or the request could not be written as HTTP.
         case wire(WireError)
+        /// A proxy did not open a way to the server.
+        case proxy(ProxyFault)
         /// The response's content coding cannot be undone.
         case coding(any Error & CustomStringConvertible)
         /// The body's source threw.
@@ -43,6 +45,8 @@ package struct ExchangeError: Error, Sendable {
         case resolving
         /// Opening one: transport.
         case connecting
+        /// Opening one: the way through a proxy.
+        case tunnelling
         /// Opening one: TLS.
         case securing
         /// Sending the request.
@@ -61,13 +65,38 @@ package struct ExchangeError: Error, Sendable {
     package var wasSent: Bool
     /// How long the wait was that a clock ended.
     package var waited: Duration?
+    /// The proxy that the failure is about; `nil` where it is about the server, or nobody.
+    package var proxy: ProxyServer?
 
     /// An error.
-    package init(cause: Cause, phase: Phase, wasSent: Bool, waited: Duration? = nil) {
+    package init(
+        cause: Cause, phase: Phase, wasSent: Bool, waited: Duration? = nil, proxy: ProxyServer? = nil
+    ) {
+        self.proxy = proxy
         self.cause = cause
         self.phase = phase
         self.wasSent = wasSent
         self.waited = waited
+    }
+
+    /// A connection that could not be opened.
+    /// - Parameter proxy: The proxy it was to lead to; `nil` where it was to lead to the server.
+    package init(_ error: DialError, proxy: ProxyServer? = nil) {
+        phase =
+            switch error.phase {
+            case .resolving: .resolving
+            case .connecting: .connecting
+            case .securing: .securing
+            }
+        cause =
+            switch error.cause {
+            case .timedOut: .timedOut(.connect)
+            case .interrupted: .cancelled
+            default: .transport(error.cause)
+            }
+        wasSent = false
+        waited = error.elapsed
+        self.proxy = proxy
     }
 
     /// Whether the connection ended or failed, as against what it carried: what a request on a reused connection may

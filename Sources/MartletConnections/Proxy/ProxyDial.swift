@@ -1,0 +1,214 @@
+import MartletTransport
+import MartletWire
+
+/// Opens a connection by way of a proxy: to the proxy, its handshake, and TLS with the server inside of the tunnel.
+///
+/// One deadline covers all of it. Cancelling the task interrupts it, whatever it waits for; nothing stays open then.
+struct ProxyDial {
+    let dialer: Dialer
+    let proxy: ProxyServer
+    /// The server; or the proxy itself, where requests are handed to it.
+    let destination: Destination
+    let limits: WireLimits
+    let deadline: MonotonicTime
+    let start: MonotonicTime
+
+    /// The most addresses of a server that a SOCKS proxy is asked for, one after the other.
+    private static let addressLimit = 4
+
+    init(
+        dialer: Dialer, proxy: ProxyServer, destination: Destination, limits: WireLimits,
+        until deadline: MonotonicTime
+    ) {
+        self.dialer = dialer
+        self.proxy = proxy
+        self.destination = destination
+        self.limits = limits
+        self.deadline = deadline
+        start = MonotonicTime.now()
+    }
+
+    /// Opens the connection.
+    func run() async throws(ExchangeError) -> Dialer.Connected {
+        let connected: Dialer.Connected
+        if destination == proxy.destination {
+            connected = try await reachProxy()
+        } else {
+            connected =
+                switch proxy.kind {
+                case .http, .https: try await tunnelByConnect()
+                case .socks5(let names): try await tunnelBySocks(names)
+                }
+        }
+        // Cancelling may have interrupted the socket for good in the moment everything had succeeded.
+        guard !Task.isCancelled else {
+            connected.stream.close()
+            throw failure(.lost(.interrupted))
+        }
+        return connected
+    }
+
+    // MARK: The proxy
+
+    private func reachProxy() async throws(ExchangeError) -> Dialer.Connected {
+        do throws(DialError) {
+            var connected = try await dialer.dial(proxy, until: deadline)
+            connected.timings.start = start
+            return connected
+        } catch {
+            throw ExchangeError(error, proxy: proxy)
+        }
+    }
+
+    private func failure(_ fault: ProxyFault) -> ExchangeError {
+        let cause: ExchangeError.Cause =
+            switch fault {
+            case .lost(.timedOut): .timedOut(.connect)
+            case .lost(.interrupted): .cancelled
+            default: .proxy(fault)
+            }
+        return ExchangeError(
+            cause: cause, phase: .tunnelling, wasSent: false, waited: MonotonicTime.now().since(start),
+            proxy: proxy)
+    }
+
+    // MARK: CONNECT
+
+    private func tunnelByConnect() async throws(ExchangeError) -> Dialer.Connected {
+        let place = dialer.settings.redirected(host: destination.host, port: destination.port)
+        let isAddress = place.host.utf8.contains(UInt8(ascii: ":"))
+        let authority = "\(isAddress ? "[\(place.host)]" : place.host):\(place.port)"
+        let request = ProxyAuthenticationRequest(proxy: proxy, method: "CONNECT", target: authority)
+        let authenticator = dialer.settings.proxyAuthenticator
+        var authorization = authenticator.unaskedValue(for: request)
+        var hasAnswered = false
+        var connected = try await reachProxy()
+        /// Whether the connection carried an answer before, and so may have been closed since.
+        var isReused = false
+        while true {
+            let exchange = ConnectExchange(
+                stream: connected.stream, authority: authority, userAgent: dialer.settings.proxyUserAgent,
+                limits: limits, deadline: deadline)
+            let outcome: ConnectExchange.Outcome
+            do throws(ProxyFault) {
+                outcome = try await interruptibly(connected.stream) { () async throws(ProxyFault) in
+                    try await exchange.ask(authorization: authorization)
+                }
+            } catch {
+                connected.stream.close()
+                guard isReused, error.isConnectionLoss, !Task.isCancelled else { throw failure(error) }
+                isReused = false
+                connected = try await reachProxy()
+                continue
+            }
+            switch outcome {
+            case .open:
+                return try await secured(connected)
+            case .refused(let refusal, let isReusable):
+                guard refusal.head.status == 407, !hasAnswered, !Task.isCancelled,
+                    let value = authenticator.value(
+                        answering: refusal.head.fields.values(of: "Proxy-Authenticate"),
+                        refused: authorization, for: request)
+                else {
+                    connected.stream.close()
+                    throw failure(Task.isCancelled ? .lost(.interrupted) : .refused(refusal))
+                }
+                hasAnswered = true
+                authorization = value
+                isReused = isReusable
+                if !isReusable {
+                    connected.stream.close()
+                    connected = try await reachProxy()
+                }
+            }
+        }
+    }
+
+    // MARK: SOCKS
+
+    private func tunnelBySocks(_ names: ProxyNameResolution) async throws(ExchangeError) -> Dialer.Connected {
+        var targets = try await targets(names)[...]
+        while true {
+            guard let target = targets.popFirst() else {
+                // Resolvers that succeed give at least one.
+                let nothing = ResolutionError(host: destination.host, message: "the name has no addresses")
+                throw ExchangeError(
+                    cause: .transport(.resolution(nothing)), phase: .resolving, wasSent: false)
+            }
+            let handshake: Socks5Handshake
+            do throws(Socks5Fault) {
+                handshake = try Socks5Handshake(
+                    machine: Socks5Machine(target: target, credentials: proxy.credentials),
+                    deadline: deadline)
+            } catch {
+                throw failure(.socks(error))
+            }
+            let connected = try await reachProxy()
+            do throws(ProxyFault) {
+                try await interruptibly(connected.stream) { () async throws(ProxyFault) in
+                    try await handshake.run(on: connected.stream)
+                }
+            } catch {
+                connected.stream.close()
+                if case .socks(let fault) = error, fault.isAboutAddress, !targets.isEmpty, !Task.isCancelled {
+                    continue
+                }
+                throw failure(error)
+            }
+            return try await secured(connected)
+        }
+    }
+
+    /// What the proxy is asked for, one after the other.
+    private func targets(
+        _ names: ProxyNameResolution
+    ) async throws(ExchangeError) -> [Socks5Machine.Target] {
+        let place = dialer.settings.redirected(host: destination.host, port: destination.port)
+        if let address = SocketAddress(literal: place.host, port: place.port) { return [.address(address)] }
+        if names == .resolvedRemotely {
+            return [.name(place.host, port: UInt16(truncatingIfNeeded: place.port))]
+        }
+        do throws(DialError) {
+            let addresses = try await dialer.addresses(of: destination, until: deadline)
+            return addresses.prefix(ProxyDial.addressLimit).map { .address($0) }
+        } catch {
+            throw ExchangeError(error)
+        }
+    }
+
+    // MARK: The tunnel
+
+    /// What is handed over: the tunnel, with TLS in it where the server wants that.
+    private func secured(_ tunnel: Dialer.Connected) async throws(ExchangeError) -> Dialer.Connected {
+        var connected = tunnel
+        connected.timings.tunnelled = MonotonicTime.now()
+        connected.timings.secured = nil
+        guard destination.isSecure else { return connected }
+        do throws(DialError) {
+            connected.stream = try await interruptibly(tunnel.stream) { () async throws(DialError) in
+                try await dialer.secure(
+                    tunnel.stream, to: destination, through: proxy, until: deadline, since: start)
+            }
+        } catch {
+            throw ExchangeError(error)
+        }
+        connected.timings.secured = MonotonicTime.now()
+        return connected
+    }
+
+    /// Runs a step on a stream, which cancelling the task interrupts.
+    private func interruptibly<Value: Sendable, Failure: Error>(
+        _ stream: any ByteStream, _ step: () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result: Result<Value, Failure> = await withTaskCancellationHandler {
+            do throws(Failure) {
+                return .success(try await step())
+            } catch {
+                return .failure(error)
+            }
+        } onCancel: {
+            stream.interrupt()
+        }
+        return try result.get()
+    }
+}

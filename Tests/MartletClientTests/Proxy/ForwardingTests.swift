@@ -1,0 +1,195 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Requests handed to a proxy", .timeLimit(.minutes(2)))
+struct ForwardingTests {
+    private let secret = ProxyCredentials(user: "me", password: "hunter2")
+
+    @Test("The target is the whole URL, and Host the server's")
+    func absoluteForm() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { proxy in
+            let session = try ProxyScene.session(proxy.port)
+            for (url, target, host) in [
+                ("http://a.test/p?q#f", "http://a.test/p?q", "a.test"),
+                ("http://b.test:8080", "http://b.test:8080/", "b.test:8080"),
+                ("http://[::1]:81/x", "http://[::1]:81/x", "[::1]:81"),
+                ("http://a.test:80/", "http://a.test/", "a.test"),
+            ] {
+                let exchange = try await session.get(url)
+                #expect(exchange.metrics.proxy == "http://127.0.0.1:\(proxy.port)")
+                let seen = try #require(proxy.requests.last)
+                #expect(seen.target == target)
+                #expect(seen.fields.values(of: "Host") == [host])
+                #expect(seen.fields.values(of: "Proxy-Authorization").isEmpty)
+            }
+            // One connection to the proxy, whichever servers were meant.
+            #expect(proxy.connectionCount == 1)
+        }
+    }
+
+    @Test("The bytes on the wire are these and no others")
+    func bytes() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { proxy in
+            let session = try ProxyScene.session(proxy.port, credentials: secret) {
+                $0.userAgent = nil
+                $0.decompressesResponses = false
+            }
+            _ = try await session.get("http://a.test/")
+            let expected =
+                "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAccept: */*\r\n"
+                + "Proxy-Authorization: Basic bWU6aHVudGVyMg==\r\n\r\n"
+            #expect(String(decoding: proxy.ledger.transcript(ofConnection: 1), as: UTF8.self) == expected)
+        }
+    }
+
+    @Test("OPTIONS * names the server without a path")
+    func serverWide() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { proxy in
+            let session = try ProxyScene.session(proxy.port)
+            let request = HTTPRequest(method: .options, scheme: "http", authority: "a.test:81", path: "*")
+            _ = try await session.send(request)
+            #expect(proxy.requests.map(\.target) == ["http://a.test:81"])
+        }
+    }
+
+    @Test("Servers to be bypassed are reached themselves, without what is for the proxy")
+    func bypassing() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let settings = try ProxySettings.http("127.0.0.1:1", credentials: secret)
+            let session = HTTPSession.own { $0.proxy = settings.bypassing("127.0.0.0/8") }
+            let exchange = try await session.get(
+                origin.url("/here"), headers: [.proxyAuthorization: "Basic mine"])
+            #expect(exchange.metrics.proxy == nil)
+            #expect(origin.requests.map(\.target) == ["/here"])
+            #expect(origin.requests[0].fields.values(of: "Proxy-Authorization").isEmpty)
+        }
+    }
+
+    @Test("A default Proxy-Authorization goes to the proxy alone")
+    func defaultField() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let proxy = try ProxySettings.http("127.0.0.1:\(origin.port)")
+            let session = HTTPSession.own {
+                $0.headers[.proxyAuthorization] = "Bearer t"
+                $0.proxy = proxy.bypassing("127.0.0.1")
+            }
+            _ = try await session.get("http://a.test/")
+            _ = try await session.get(origin.url())
+            #expect(
+                origin.requests.map { $0.fields.values(of: "Proxy-Authorization") } == [["Bearer t"], []])
+        }
+    }
+
+    @Test("A call can have a proxy of its own, or none")
+    func perCall() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let session = HTTPSession.own { $0.proxy = .none }
+            var options = RequestOptions()
+            options.proxy = try .http("127.0.0.1:\(origin.port)")
+            _ = try await session.get("http://a.test/", options: options)
+            options.proxy = ProxySettings.none
+            let through = try ProxyScene.session(origin.port)
+            _ = try await through.get(origin.url("/direct"), options: options)
+            #expect(origin.requests.map(\.target) == ["http://a.test/", "/direct"])
+        }
+    }
+
+    @Test("A selector decides call by call")
+    func selector() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let server = try ProxyServer("127.0.0.1:\(origin.port)")
+            let session = HTTPSession.own { configuration in
+                configuration.proxy = .selector { request in
+                    request.path == "/proxied" && request.method == .get ? server : nil
+                }
+            }
+            _ = try await session.get(origin.url("/proxied"))
+            _ = try await session.get(origin.url("/direct"))
+            #expect(origin.requests.map(\.target) == [origin.url("/proxied"), "/direct"])
+        }
+    }
+
+    @Test("A 407 is answered once, and no more")
+    func refusedCredentials() async throws {
+        let refusing = OriginHandler { _ in
+            var answer = OriginResponse.text("no")
+            answer.status = 407
+            answer.fields.append("Proxy-Authenticate", "Basic realm=\"p\"")
+            return answer
+        }
+        try await TestOrigin.withOrigin(handler: refusing) { proxy in
+            let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+            for (credentials, count) in [(shy, 2), (secret, 1), (nil, 1)] as [(ProxyCredentials?, Int)] {
+                let before = proxy.requests.count
+                let session = try ProxyScene.session(proxy.port, credentials: credentials)
+                let exchange = try await session.get("http://a.test/")
+                #expect(exchange.response.status.code == 407)
+                #expect(exchange.text == "no")
+                #expect(proxy.requests.count == before + count)
+                #expect(exchange.metrics.attempts == count)
+            }
+        }
+    }
+
+    @Test("Credentials that are asked for are shown the second time, and the body goes out again")
+    func askedCredentials() async throws {
+        let handler = OriginHandler { request in
+            guard request.fields.values(of: "Proxy-Authorization") == ["Basic bWU6aHVudGVyMg=="] else {
+                var answer = OriginResponse.text("no")
+                answer.status = 407
+                answer.fields.append("Proxy-Authenticate", "Digest realm=\"x\", Basic realm=\"p\"")
+                return answer
+            }
+            return .text(String(decoding: try await ProxyScene.collect(request), as: UTF8.self))
+        }
+        try await TestOrigin.withOrigin(handler: handler) { proxy in
+            let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+            let session = try ProxyScene.session(proxy.port, credentials: shy)
+            #expect(try await session.post("http://a.test/", body: .text("body")).text == "body")
+            #expect(proxy.requests.count == 2)
+        }
+    }
+
+    @Test("Connections with other credentials are not shared")
+    func poolKey() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { proxy in
+            let session = try ProxyScene.session(proxy.port)
+            let address = "127.0.0.1:\(proxy.port)"
+            let views = [
+                try ProxySettings.http(address), try .http("a:b@\(address)"), try .http("a:c@\(address)"),
+                try .http("b:b@\(address)"),
+            ]
+            for settings in views + views {
+                _ = try await session.with { $0.proxy = settings }.get("http://a.test/")
+            }
+            #expect(proxy.connectionCount == 4)
+            _ = try await session.with { $0.proxy = .none }.get(proxy.url())
+            #expect(proxy.connectionCount == 5)
+        }
+    }
+
+    @Test("A proxy that is not there is named, without its password")
+    func unreachable() async throws {
+        let hole = try await TestOrigin.start(scripts: [])
+        let port = hole.port
+        await hole.stop()
+        let session = try ProxyScene.session(port, credentials: secret)
+        let refused = try await ProxyScene.failure(session, "http://a.test/")
+        #expect(refused.code == .connectFailed && refused.isConnectFailure)
+        #expect(refused.proxy == "http://127.0.0.1:\(port)")
+        #expect(refused.message.contains("the proxy http://127.0.0.1:\(port)"))
+        let unnamed = HTTPSession.own {
+            $0.proxy = .server(
+                ProxyServer(kind: .http, host: "proxy.test", port: 1, credentials: secret))
+            $0.resolver = ProxyScene.NoNames()
+        }
+        for scheme in ["http", "https"] {
+            let unresolved = try await ProxyScene.failure(unnamed, "\(scheme)://a.test/")
+            #expect(unresolved.code == .resolutionFailed)
+            #expect(unresolved.proxy == "http://proxy.test:1")
+            #expect(unresolved.message.contains("proxy.test"))
+            #expect(!unresolved.description.contains("hunter2"))
+        }
+    }
+}

@@ -1,0 +1,241 @@
+import Martlet
+import MartletTesting
+import MartletTransport
+import Testing
+
+@Suite("Hostile proxies", .timeLimit(.minutes(3)))
+struct HostileProxyTests {
+    /// The error that a call gets from a proxy which plays a script, none of whose sockets may stay open.
+    private func failure(
+        socks: Bool = false, connect: Duration = .seconds(10), _ steps: ScriptStep...,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> HTTPError {
+        try await TestOrigin.withOrigin(scripts: ServerScript(steps)) { proxy in
+            let settings: ProxySettings =
+                socks ? try .socks5("127.0.0.1", port: proxy.port) : try .http("127.0.0.1:\(proxy.port)")
+            let session = HTTPSession.own {
+                $0.proxy = settings
+                $0.timeouts.connect = connect
+            }
+            let error = try await ProxyScene.failure(
+                session, "https://a.test/", headers: [.authorization: "Bearer top-secret"],
+                sourceLocation: sourceLocation)
+            #expect(!error.wasSent && error.proxy != nil, sourceLocation: sourceLocation)
+            #expect(
+                await eventually { OpenSockets.count(toPort: proxy.port) == 0 },
+                sourceLocation: sourceLocation)
+            #expect(
+                await eventually { session.diagnostics.isQuiet && session.poolStatus.idle == 0 },
+                sourceLocation: sourceLocation)
+            let sent = String(decoding: proxy.ledger.transcript(ofConnection: 1), as: UTF8.self)
+            #expect(!sent.contains("top-secret"), sourceLocation: sourceLocation)
+            return error
+        }
+    }
+
+    private func cause(_ error: HTTPError) throws -> ProxyError {
+        try #require(error.underlying as? ProxyError)
+    }
+
+    @Test("A refusal carries its status, fields and body")
+    func refusal() async throws {
+        let error = try await failure(
+            .expectRequestHead,
+            .send("HTTP/1.1 403 Forbidden\r\nX-Why: policy\r\nContent-Length: 7\r\n\r\nblocked"), .awaitClose)
+        let cause = try cause(error)
+        #expect(cause.kind == .refused(status: 403) && !cause.wantsCredentials)
+        let why = try #require(HTTPField.Name("X-Why"))
+        #expect(cause.response?.headerFields[why] == "policy")
+        #expect(cause.body == Array("blocked".utf8) && cause.isBodyComplete)
+        #expect(error.exchange == nil)
+        #expect(error.description.contains("403"))
+    }
+
+    @Test("A refusal's body may be chunked, end with the connection, or be cut")
+    func refusalBodies() async throws {
+        let chunked = try cause(
+            try await failure(
+                .expectRequestHead,
+                .send("HTTP/1.1 502 Bad\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
+                .awaitClose))
+        #expect(chunked.body == Array("abc".utf8) && chunked.isBodyComplete)
+        let closed = try cause(
+            try await failure(.expectRequestHead, .send("HTTP/1.0 502 Bad\r\n\r\nabc"), .close))
+        #expect(closed.body == Array("abc".utf8) && closed.isBodyComplete)
+        let cut = try cause(
+            try await failure(
+                .expectRequestHead, .send("HTTP/1.1 502 Bad\r\nContent-Length: 9\r\n\r\nabc"), .close))
+        #expect(cut.body == Array("abc".utf8) && !cut.isBodyComplete)
+        let broken = try cause(
+            try await failure(
+                .expectRequestHead,
+                .send("HTTP/1.1 502 Bad\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), .awaitClose))
+        #expect(broken.kind == .refused(status: 502) && broken.body.isEmpty && !broken.isBodyComplete)
+    }
+
+    @Test("A refusal's endless body is kept up to its limit, and a silent one not waited for")
+    func endlessBody() async throws {
+        let endless = try cause(
+            try await failure(
+                .expectRequestHead, .send("HTTP/1.1 500 No\r\n\r\n"), .sendEndlessly("0123456789")))
+        #expect(endless.body.count == 65_536 && !endless.isBodyComplete)
+        let silent = try cause(
+            try await failure(
+                .expectRequestHead, .send("HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nabc"), .awaitClose))
+        #expect(silent.kind == .refused(status: 500) && silent.body == Array("abc".utf8))
+    }
+
+    @Test("Redirects and other answers of the proxy are never followed")
+    func redirect() async throws {
+        for status in [300, 302, 307, 401, 404, 500, 599] {
+            let error = try await failure(
+                .expectRequestHead,
+                .send("HTTP/1.1 \(status) X\r\nLocation: http://evil.test/\r\nContent-Length: 0\r\n\r\n"),
+                .awaitClose)
+            #expect(try cause(error).kind == .refused(status: status))
+        }
+    }
+
+    @Test("What is not HTTP is told as such, at once")
+    func garbage() async throws {
+        for bytes in [
+            "SSH-2.0-OpenSSH\r\n", "\u{5}\u{0}", "HTTP/2 200\r\n\r\n", "HTTP/1.1 20\r\n\r\n", "<html>",
+            "HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n", "HTTP/1.1 200 OK\r\nX: a\u{0}b\r\n\r\n",
+            "HTTP/1.1 407 No\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        ] {
+            let error = try await failure(.expectRequestHead, .send(bytes), .awaitClose)
+            #expect(error.code == .proxyFailed)
+            #expect(try cause(error).kind == .protocolViolation)
+        }
+    }
+
+    @Test("An end before the head is over is told as such")
+    func ends() async throws {
+        for (bytes, kind) in [
+            ("", .connectionLost), ("HTTP/1.1 200 OK\r\nX: y", .protocolViolation),
+            ("HTTP/1.1 100 Continue\r\n\r\n", .protocolViolation),
+        ] as [(String, ProxyError.Kind)] {
+            let error = try await failure(.expectRequestHead, .send(bytes), .close)
+            #expect([kind, .connectionLost].contains(try cause(error).kind))
+        }
+        let reset = try await failure(.expectRequestHead, .reset)
+        #expect(try cause(reset).kind == .connectionLost)
+    }
+
+    @Test("Floods of interim answers, of fields and of one endless line end at their limits")
+    func floods() async throws {
+        for flood in ["HTTP/1.1 100 Continue\r\n\r\n"] {
+            let error = try await failure(.expectRequestHead, .sendEndlessly(flood))
+            #expect(try cause(error).kind == .protocolViolation)
+        }
+        for flood in ["X: y\r\n", "x"] {
+            let error = try await failure(
+                .expectRequestHead, .send("HTTP/1.1 200 OK\r\nA: "), .sendEndlessly(flood))
+            #expect(try cause(error).kind == .protocolViolation)
+        }
+    }
+
+    @Test("A switch of protocols is no tunnel")
+    func upgrade() async throws {
+        let error = try await failure(
+            .expectRequestHead, .send("HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"), .awaitClose)
+        #expect(try cause(error).kind == .protocolViolation)
+    }
+
+    @Test("The connect clock covers a silent proxy, and one that drips")
+    func clocks() async throws {
+        let silent = try await failure(connect: .milliseconds(200), .expectRequestHead, .awaitClose)
+        #expect(silent.code == .timedOut && silent.clock == .connect && silent.phase == .tunnelling)
+        let dripping = try await failure(
+            connect: .milliseconds(300), .expectRequestHead,
+            .drip("HTTP/1.1 200 OK\r\n" + String(repeating: "X: y\r\n", count: 900), every: .milliseconds(5)),
+            .awaitClose)
+        #expect(dripping.code == .timedOut && dripping.clock == .connect)
+        let mute = try await failure(socks: true, connect: .milliseconds(200), .readBody(3), .awaitClose)
+        #expect(mute.code == .timedOut && mute.clock == .connect && mute.phase == .tunnelling)
+    }
+
+    @Test("The connect clock covers TLS in the tunnel as well")
+    func tunnelClock() async throws {
+        try await TestOrigin.withOrigin(
+            scripts: ServerScript(
+                .expectRequestHead, .send("HTTP/1.1 200 OK\r\n\r\n"), .awaitClose)
+        ) { proxy in
+            let session = try ProxyScene.session(proxy.port) { $0.timeouts.connect = .milliseconds(300) }
+            let error = try await ProxyScene.failure(session, "https://a.test/")
+            #expect(error.code == .timedOut && error.clock == .connect && error.proxy == nil)
+            #expect(await eventually { OpenSockets.count(toPort: proxy.port) == 0 })
+        }
+    }
+
+    @Test("What follows the head of the tunnel belongs to the tunnel")
+    func earlyBytes() async throws {
+        try await TestOrigin.withOrigin(
+            scripts: ServerScript(
+                .expectRequestHead,
+                .send("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly"),
+                .expectRequestHead, .awaitClose)
+        ) { proxy in
+            let server = try ProxyServer("127.0.0.1:\(proxy.port)").tunnellingEverything()
+            let session = HTTPSession.own { $0.proxy = .server(server) }
+            #expect(try await session.get("http://a.test/").text == "early")
+        }
+    }
+
+    @Test("Bytes of the tunnel that are no TLS are the server's failure")
+    func noTLSInTunnel() async throws {
+        try await TestOrigin.withOrigin(
+            scripts: ServerScript(
+                .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), .awaitClose)
+        ) { proxy in
+            let session = try ProxyScene.session(proxy.port)
+            let error = try await ProxyScene.failure(session, "https://a.test/")
+            #expect(error.code == .tlsFailed && error.proxy == nil)
+        }
+    }
+
+    @Test("A proxy that closes after its 407, though it did not say so, is asked again once")
+    func silentClose() async throws {
+        let refusal = ScriptStep.send(
+            "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n")
+        let shy = ProxyCredentials(user: "a", password: "b", isShownUnasked: false)
+        try await TestOrigin.withOrigin(
+            scripts: ServerScript(.expectRequestHead, refusal, .close),
+            ServerScript(.expectRequestHead, refusal, .awaitClose)
+        ) { proxy in
+            let session = try ProxyScene.session(proxy.port, credentials: shy)
+            let error = try await ProxyScene.failure(session, "https://a.test/")
+            #expect((error.underlying as? ProxyError)?.kind == .refused(status: 407))
+            #expect(proxy.connectionCount == 2)
+        }
+    }
+
+    @Test("A SOCKS proxy that breaks the rules is told as such")
+    func socksGarbage() async throws {
+        for (bytes, kind) in [
+            ([4, 0], .protocolViolation), (Array("HTTP/1.1 400 Bad\r\n\r\n".utf8), .protocolViolation),
+            ([5, 2], .protocolViolation), ([5, 0xFF], .socksCredentialsRefused),
+            ([5, 0, 5, 0, 0, 9, 0], .protocolViolation), ([5, 0, 5, 5], .socksRefused(code: 5)),
+            ([5, 0, 5, 200], .socksRefused(code: 200)), ([5, 0, 5, 0, 0, 1, 9], .connectionLost),
+            ([5], .connectionLost), ([], .connectionLost),
+        ] as [([UInt8], ProxyError.Kind)] {
+            let error = try await failure(
+                socks: true, .readBody(3), .send(bytes), .shutdownWriting, .awaitClose)
+            #expect(error.code == .proxyFailed)
+            #expect(try cause(error).kind == kind)
+        }
+    }
+
+    @Test("A SOCKS answer may come byte by byte")
+    func socksDrip() async throws {
+        try await TestOrigin.withOrigin(
+            scripts: ServerScript(
+                .drip([5, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0], every: .milliseconds(2)), .readBody(3),
+                .readBody(13), .expectRequestHead, .sendOK, .awaitClose)
+        ) { proxy in
+            let settings = try ProxySettings.socks5("127.0.0.1", port: proxy.port)
+            let session = HTTPSession.own { $0.proxy = settings }
+            #expect(try await session.get("http://a.test/").text == "ok")
+        }
+    }
+}
