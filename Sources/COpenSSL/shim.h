@@ -9,6 +9,8 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
+#include <openssl/provider.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
@@ -62,6 +64,9 @@ static inline int martlet_ssl_set_server_name(SSL *ssl, const char *name) {
     return (int)SSL_set_tlsext_host_name(ssl, name);
 }
 
+/* Has the handshake stop after the certificate's callback, which is called again when the handshake goes on. */
+static inline int martlet_ssl_retry_verify(SSL *ssl) { return SSL_set_retry_verify(ssl); }
+
 /* BIO */
 
 static inline void martlet_bio_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
@@ -72,7 +77,65 @@ static inline void martlet_bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio
 
 static inline long martlet_bio_memory(BIO *bio, char **data) { return BIO_get_mem_data(bio, data); }
 
+static inline int martlet_bio_rewind(BIO *bio) { return (int)BIO_reset(bio); }
+
+/* Errors */
+
+static inline int martlet_err_unsupported(void) { return ERR_R_UNSUPPORTED; }
+
 /* Keys and certificates */
+
+/* 1 when it is written. */
+static inline int martlet_print_name(BIO *bio, const X509_NAME *name) {
+    return X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253) >= 0;
+}
+
+/* A chain, as stacks of other types are not to be mixed up with it. */
+static inline int martlet_chain_count(const STACK_OF(X509) *chain) { return sk_X509_num(chain); }
+
+static inline X509 *martlet_chain_certificate(const STACK_OF(X509) *chain, int index) {
+    return sk_X509_value(chain, index);
+}
+
+/* The bits of an RSA key, else 0. */
+static inline int martlet_rsa_bits(const EVP_PKEY *key) {
+    return EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA ? EVP_PKEY_get_bits(key) : 0;
+}
+
+/* Whether a name constraint is malformed: no subtree at all, a wildcard, an address without a proper mask. */
+static inline int martlet_subtrees_are_malformed(const STACK_OF(GENERAL_SUBTREE) *trees) {
+    for (int i = 0; i < sk_GENERAL_SUBTREE_num(trees); i++) {
+        const GENERAL_NAME *base = sk_GENERAL_SUBTREE_value(trees, i)->base;
+        if (base->type == GEN_DNS) {
+            const unsigned char *text = ASN1_STRING_get0_data(base->d.dNSName);
+            for (int j = 0; j < ASN1_STRING_length(base->d.dNSName); j++) {
+                if (text[j] == '*' || text[j] == 0 || text[j] >= 0x80) return 1;
+            }
+        } else if (base->type == GEN_IPADD) {
+            int count = ASN1_STRING_length(base->d.iPAddress), ended = 0;
+            const unsigned char *bytes = ASN1_STRING_get0_data(base->d.iPAddress);
+            if (count != 8 && count != 32) return 1;
+            for (int bit = 0; bit < count * 4; bit++) {
+                int is_set = bytes[count / 2 + bit / 8] >> (7 - bit % 8) & 1;
+                if (is_set && ended) return 1;
+                if (!is_set) ended = 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static inline int martlet_name_constraints_are_malformed(X509 *certificate) {
+    int critical = 0, result;
+    NAME_CONSTRAINTS *constraints = X509_get_ext_d2i(certificate, NID_name_constraints, &critical, NULL);
+    if (constraints == NULL) return critical != -1;
+    result = sk_GENERAL_SUBTREE_num(constraints->permittedSubtrees) <= 0
+             && sk_GENERAL_SUBTREE_num(constraints->excludedSubtrees) <= 0;
+    result = result || martlet_subtrees_are_malformed(constraints->permittedSubtrees)
+             || martlet_subtrees_are_malformed(constraints->excludedSubtrees);
+    NAME_CONSTRAINTS_free(constraints);
+    return result;
+}
 
 static inline EVP_PKEY *martlet_generate_p256(void) { return EVP_EC_gen("P-256"); }
 

@@ -12,10 +12,10 @@ package final class Dialer: Sendable {
 
     private static let lastNumber = Atomic<UInt64>(0)
     private let loop: EventLoop
-    private let tls: TLSContextLoader
+    private let contexts: TLSContextSet
     /// Guards the TLS contexts for proxies, by their settings: read and written once a dial. None is ever used for a
     /// server, nor a server's for a proxy.
-    private let proxyTLS = Mutex<[TLSSettings: TLSContextLoader]>([:])
+    private let proxyTLS = Mutex<[TLSSettings: TLSContextSet]>([:])
     /// Guards which addresses failed lately: read and written once a dial.
     private let memory = Mutex(AddressMemory<SocketAddress>())
 
@@ -24,7 +24,7 @@ package final class Dialer: Sendable {
         number = Dialer.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         self.settings = settings
         self.loop = loop
-        tls = TLSContextLoader(settings: settings.tls)
+        contexts = TLSContextSet(settings: settings.tls)
     }
 
     /// An open connection, and when its parts were done.
@@ -99,7 +99,8 @@ package final class Dialer: Sendable {
         var context: TLSContext?
         if destination.isSecure {
             do throws(TLSError) {
-                context = try await (proxy.map { contextLoader(for: $0) } ?? tls).context()
+                context = try await (proxy.map { contextSet(for: $0) } ?? contexts)
+                    .context(for: destination.host)
             } catch {
                 throw failure(.securing, .tls(error), timings)
             }
@@ -136,14 +137,14 @@ package final class Dialer: Sendable {
     // MARK: Tunnels
 
     /// The context for TLS with a proxy itself.
-    private func contextLoader(for proxy: ProxyServer) -> TLSContextLoader {
-        proxyTLS.withLock { loaders in
-            if let loader = loaders[proxy.tls] { return loader }
+    private func contextSet(for proxy: ProxyServer) -> TLSContextSet {
+        proxyTLS.withLock { sets in
+            if let contexts = sets[proxy.tls] { return contexts }
             // Proxies that each come with settings of their own must not fill the memory with contexts.
-            if loaders.count >= Dialer.proxyContextLimit { loaders.removeAll() }
-            let loader = TLSContextLoader(settings: proxy.tls)
-            loaders[proxy.tls] = loader
-            return loader
+            if sets.count >= Dialer.proxyContextLimit { sets.removeAll() }
+            let contexts = TLSContextSet(settings: proxy.tls)
+            sets[proxy.tls] = contexts
+            return contexts
         }
     }
 
@@ -160,7 +161,7 @@ package final class Dialer: Sendable {
         let timings = DialTimings(start: start)
         let context: TLSContext
         do throws(TLSError) {
-            context = try await tls.context()
+            context = try await contexts.context(for: destination.host)
         } catch {
             tunnel.close()
             throw failure(.securing, .tls(error), timings)

@@ -16,7 +16,8 @@ package final class Socket: Sendable {
     private let receiveLowWater = Atomic<Int>(1)
     private let descriptor: Int32
     private let number: UInt32
-    private let loop: EventLoop
+    /// The loop it is registered with.
+    let loop: EventLoop
     /// The readiness of the two directions.
     package let readiness: Readiness
 

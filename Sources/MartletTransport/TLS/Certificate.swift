@@ -22,6 +22,34 @@ import COpenSSL
         return unsafe Array(UnsafeBufferPointer(start: output, count: Int(count)))
     }
 
+    /// SHA-256 of a certificate's DER.
+    static func sha256(of certificate: OpaquePointer) -> [UInt8] {
+        var output = [UInt8](repeating: 0, count: 32)
+        var count: UInt32 = 0
+        guard unsafe X509_digest(certificate, EVP_sha256(), &output, &count) == 1, count == 32 else {
+            OpenSSLErrors.clear()
+            return []
+        }
+        return output
+    }
+
+    /// Whom a certificate is about.
+    static func subject(of certificate: OpaquePointer) -> String {
+        unsafe text(of: X509_get_subject_name(certificate))
+    }
+
+    /// Who signed a certificate.
+    static func issuer(of certificate: OpaquePointer) -> String {
+        unsafe text(of: X509_get_issuer_name(certificate))
+    }
+
+    /// A name as RFC 4514 writes it, control bytes and what is not ASCII escaped.
+    private static func text(of name: OpaquePointer?) -> String {
+        guard let name = unsafe name else { return "" }
+        let text = try? unsafe PEMWriter.text { bio in unsafe martlet_print_name(bio, name) }
+        return text ?? ""
+    }
+
     /// The names a certificate is made out to: its alternative names that are hosts or addresses, as text.
     static func names(of certificate: OpaquePointer) -> [String] {
         guard

@@ -1,6 +1,7 @@
 import COpenSSL
 
-/// The verification of the peer's chain: OpenSSL's, then Martlet's rule for the leaf.
+/// The verification of the peer's chain: OpenSSL's, then Martlet's rules for the chain and the leaf, then the pins; or what
+/// a custom policy makes of all that.
 enum CertificateVerification {
     /// OpenSSL's callback for the whole of the verification: 1 lets the handshake go on.
     ///
@@ -9,56 +10,157 @@ enum CertificateVerification {
     static let callback: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { store, _ in
         guard let store = unsafe store else { return 0 }
         let index = SSL_get_ex_data_X509_STORE_CTX_idx()
-        let ssl = unsafe X509_STORE_CTX_get_ex_data(store, index)
-        guard let channel = unsafe TLSChannel.of(ssl.map { OpaquePointer($0) }) else { return 0 }
-        let isTrusted = unsafe X509_verify_cert(store) == 1
-        guard let leaf = unsafe X509_STORE_CTX_get0_cert(store) else { return 0 }
-        guard isTrusted else {
-            let code = unsafe X509_STORE_CTX_get_error(store)
-            if code == X509_V_ERR_HOSTNAME_MISMATCH || code == X509_V_ERR_IP_ADDRESS_MISMATCH {
-                unsafe channel.refusedNames = Certificate.names(of: leaf)
+        let ssl = unsafe X509_STORE_CTX_get_ex_data(store, index).map { OpaquePointer($0) }
+        guard let channel = unsafe TLSChannel.of(ssl), let leaf = unsafe X509_STORE_CTX_get0_cert(store)
+        else {
+            return 0
+        }
+        channel.refusal = nil
+        channel.evidence = nil
+        let rules = channel.context.verification
+        if let evaluator = rules.evaluator {
+            let fault = unsafe fault(store, leaf, channel)
+            switch channel.decision {
+            case nil:
+                unsafe channel.question = TrustQuestion(
+                    evaluator: evaluator, chain: presented(store, host: channel.host, fault: fault))
+                // The handshake stops here, and this is called again when it goes on.
+                return unsafe martlet_ssl_retry_verify(ssl)
+            case .deny(let reason):
+                channel.refusal = .denied(reason: reason)
+            case .accept:
+                channel.refusal = unsafe pinFault(store, leaf, rules.pins, isVerified: fault == nil, channel)
+            }
+        } else if rules.acceptsAny {
+            channel.refusal = unsafe pinFault(store, leaf, rules.pins, isVerified: false, channel)
+        } else {
+            channel.refusal =
+                unsafe fault(store, leaf, channel)
+                ?? pinFault(store, leaf, rules.pins, isVerified: true, channel)
+        }
+        guard channel.refusal == nil else {
+            // Where OpenSSL found no fault, it is to tell the peer of a bad certificate.
+            if unsafe X509_STORE_CTX_get_error(store) == X509_V_OK {
+                unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
             }
             return 0
         }
-        let purpose: LeafRule.Purpose = channel.context.isServer ? .client : .server
+        unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
+        return 1
+    }
+
+    /// What is wrong with the chain; `nil` when nothing is.
+    private static func fault(
+        _ store: OpaquePointer, _ leaf: OpaquePointer, _ channel: TLSChannel
+    ) -> TLSError.Kind? {
+        let rules = channel.context.verification
+        if rules.revocation.acceptsExpiredLists || rules.revocation.acceptsMissingLists {
+            unsafe X509_STORE_CTX_set_verify_cb(store, overlookLists)
+        }
+        guard unsafe X509_verify_cert(store) == 1 else {
+            let code = unsafe X509_STORE_CTX_get_error(store)
+            let kind = unsafe kind(code: Int(code), leaf: leaf, missingRoots: channel.context.missingRoots)
+            if code == X509_V_OK { unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_UNSPECIFIED) }
+            return kind
+        }
         let parameters = unsafe X509_STORE_CTX_get0_param(store)
         let matched = unsafe X509_VERIFY_PARAM_get0_peername(parameters).map { unsafe String(cString: $0) }
-        switch unsafe LeafRule.verdict(on: leaf, for: purpose, matchedName: matched) {
-        case .good:
-            return 1
-        case .wrongName:
-            unsafe channel.refusedNames = Certificate.names(of: leaf)
-            unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH)
-        case .refused(let reason):
-            channel.refusal = reason
-            unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE)
+        let verdict = unsafe LeafRule.verdict(
+            on: leaf, for: channel.context.isServer ? .client : .server, matchedName: matched,
+            host: channel.host, isPinned: rules.pins?.contains(leaf) ?? false, suffixes: rules.suffixes)
+        switch verdict {
+        case .good: break
+        case .wrongName: return unsafe .nameMismatch(Certificate.names(of: leaf))
+        case .refused(let kind): return kind
         }
-        return 0
+        return unsafe ChainRule.fault(of: certificates(X509_STORE_CTX_get0_chain(store)))
+    }
+
+    /// Compares the pins, and notes what they were compared with.
+    private static func pinFault(
+        _ store: OpaquePointer, _ leaf: OpaquePointer, _ pins: PinSet?, isVerified: Bool,
+        _ channel: TLSChannel
+    ) -> TLSError.Kind? {
+        guard let pins else { return nil }
+        let chain = unsafe isVerified ? certificates(X509_STORE_CTX_get0_chain(store)) : [leaf]
+        let evidence = unsafe ChainEvidence(chain)
+        channel.evidence = evidence
+        return pins.isSatisfied(by: evidence) ? nil : .pinMismatch(found: evidence.publicKeys)
+    }
+
+    private static func presented(
+        _ store: OpaquePointer, host: String, fault: TLSError.Kind?
+    ) -> PresentedChain {
+        unsafe PresentedChain(
+            certificates: certificates(X509_STORE_CTX_get0_untrusted(store)).map {
+                unsafe PresentedCertificate($0)
+            },
+            verified: fault == nil
+                ? certificates(X509_STORE_CTX_get0_chain(store)).map { unsafe PresentedCertificate($0) } : [],
+            fault: fault, host: host)
+    }
+
+    /// The certificates of a chain, which belong to the chain.
+    private static func certificates(_ chain: OpaquePointer?) -> [OpaquePointer] {
+        guard let chain = unsafe chain else { return unsafe [] }
+        return unsafe (0..<max(0, martlet_chain_count(chain))).compactMap { index in
+            unsafe martlet_chain_certificate(chain, index)
+        }
+    }
+
+    /// Called for each fault that OpenSSL finds; 1 passes over it.
+    private static let overlookLists: @convention(c) (Int32, OpaquePointer?) -> Int32 = { isGood, store in
+        guard isGood == 0, let store = unsafe store else { return isGood }
+        let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
+        guard let channel = unsafe TLSChannel.of(ssl.map { OpaquePointer($0) }) else { return 0 }
+        let revocation = channel.context.verification.revocation
+        let isOverlooked =
+            switch unsafe X509_STORE_CTX_get_error(store) {
+            case X509_V_ERR_UNABLE_TO_GET_CRL: revocation.acceptsMissingLists
+            case X509_V_ERR_CRL_HAS_EXPIRED: revocation.acceptsExpiredLists
+            default: false
+            }
+        guard isOverlooked else { return 0 }
+        unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
+        return 1
     }
 
     /// What a verification's result is called.
-    static func kind(code: Int, channel: TLSChannel) -> TLSError.Kind {
-        if let refusal = channel.refusal { return .badCertificate(reason: refusal, code: code) }
-        let isWithoutRoots = channel.context.missingRoots != nil
+    /// - Parameter missingRoots: Where roots were looked for, when there are none.
+    static func kind(code: Int, leaf: OpaquePointer?, missingRoots: [String]?) -> TLSError.Kind {
+        let text = unsafe X509_verify_cert_error_string(code).map { unsafe String(cString: $0) }
+        let reason = text ?? "unknown fault"
         switch Int32(truncatingIfNeeded: code) {
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
-            return .nameMismatch(channel.refusedNames)
+            return unsafe .nameMismatch(leaf.map { unsafe Certificate.names(of: $0) } ?? [])
         case X509_V_ERR_CERT_HAS_EXPIRED:
             return .expired
         case X509_V_ERR_CERT_NOT_YET_VALID:
             return .notYetValid
         case X509_V_ERR_CERT_REVOKED:
             return .revoked
-        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT where !isWithoutRoots:
+        case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID,
+            X509_V_ERR_CRL_SIGNATURE_FAILURE, X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER,
+            X509_V_ERR_UNABLE_TO_DECRYPT_CRL_SIGNATURE, X509_V_ERR_ERROR_IN_CRL_LAST_UPDATE_FIELD,
+            X509_V_ERR_ERROR_IN_CRL_NEXT_UPDATE_FIELD, X509_V_ERR_KEYUSAGE_NO_CRL_SIGN,
+            X509_V_ERR_UNHANDLED_CRITICAL_CRL_EXTENSION, X509_V_ERR_DIFFERENT_CRL_SCOPE,
+            X509_V_ERR_CRL_PATH_VALIDATION_ERROR:
+            return .revocationUnknown(reason: reason)
+        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL:
+            return .weakKey(reason: reason)
+        case X509_V_ERR_CA_MD_TOO_WEAK:
+            return .weakSignature(reason: reason)
+        case X509_V_ERR_INVALID_PURPOSE:
+            return .wrongPurpose(reason: reason)
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT where missingRoots == nil:
             return .selfSigned
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
             X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_CERT_UNTRUSTED:
-            if let searched = channel.context.missingRoots { return .noTrustRoots(searched: searched) }
+            if let missingRoots { return .noTrustRoots(searched: missingRoots) }
             return .unknownAuthority
         default:
-            let text = unsafe X509_verify_cert_error_string(code).map { unsafe String(cString: $0) }
-            return .badCertificate(reason: text ?? "unknown fault", code: code)
+            return .badCertificate(reason: reason, code: code)
         }
     }
 }

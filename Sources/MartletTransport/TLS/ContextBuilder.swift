@@ -92,66 +92,48 @@ import COpenSSL
 
     /// Loads certificates and key, and checks that they belong together.
     func use(_ identity: TLSIdentity) throws(TLSError) {
-        let source = identity.certificateChain
-        let chainBytes = try ContextBuilder.bytes(of: source)
-        guard let certificates = PEMReader.certificates(in: chainBytes), let leaf = certificates.first else {
-            throw TLSError(.identity(reason: "no readable certificate in it", source: source.description))
-        }
-        let keySource = identity.privateKey ?? source
-        let keyBytes = identity.privateKey == nil ? chainBytes : try ContextBuilder.bytes(of: keySource)
-        let key: PrivateKey
-        switch PEMReader.privateKey(in: keyBytes, passphrase: identity.passphrase) {
-        case .key(let found): key = found
-        case .failed(let reason): throw TLSError(.identity(reason: reason, source: keySource.description))
-        }
+        let loaded = try IdentityReader.load(identity)
         OpenSSLErrors.clear()
-        guard unsafe SSL_CTX_use_certificate(context, leaf.pointer) == 1 else {
-            throw TLSError(.identity(reason: OpenSSLErrors.drain().text, source: source.description))
-        }
-        guard unsafe X509_check_private_key(leaf.pointer, key.pointer) == 1 else {
-            OpenSSLErrors.clear()
+        guard unsafe SSL_CTX_use_certificate(context, loaded.leaf.pointer) == 1 else {
             throw TLSError(
-                .identity(
-                    reason: "the private key does not belong to the first certificate",
-                    source: keySource.description))
+                .identity(reason: OpenSSLErrors.drain().text, source: loaded.certificateSource))
         }
-        guard unsafe SSL_CTX_use_PrivateKey(context, key.pointer) == 1 else {
-            throw TLSError(.identity(reason: OpenSSLErrors.drain().text, source: keySource.description))
+        guard unsafe SSL_CTX_use_PrivateKey(context, loaded.key.pointer) == 1 else {
+            throw TLSError(.identity(reason: OpenSSLErrors.drain().text, source: loaded.keySource))
         }
-        for certificate in certificates.dropFirst() {
+        for certificate in loaded.authorities {
             guard unsafe martlet_ctx_add1_chain_certificate(context, certificate.pointer) == 1 else {
-                throw TLSError(.identity(reason: OpenSSLErrors.drain().text, source: source.description))
+                throw TLSError(
+                    .identity(reason: OpenSSLErrors.drain().text, source: loaded.certificateSource))
             }
         }
     }
 
-    private static func bytes(of source: PEMSource) throws(TLSError) -> [UInt8] {
-        do throws(SystemError) {
-            return try PEMReader.bytes(of: source)
-        } catch {
-            throw TLSError(.identity(reason: error.description, source: source.description))
-        }
+    /// Has it noted that a server asks for a certificate, so that its refusal can be told for what it is.
+    func noteCertificateRequests() {
+        unsafe SSL_CTX_set_cert_cb(
+            context,
+            { ssl, _ in
+                unsafe TLSChannel.of(ssl)?.wasAskedForCertificate = true
+                return 1
+            }, nil)
     }
 
     /// Sets the authorities.
     /// - Returns: Where roots were looked for, when there are none at all.
-    func trust(_ policy: TrustPolicy, systemRoots: () -> SystemRoots) throws(TLSError) -> [String]? {
+    func trust(
+        _ policy: TrustPolicy, revocation: RevocationPolicy = .none, systemRoots: () -> SystemRoots
+    ) throws(TLSError) -> [String]? {
         var given: [Certificate] = []
         for source in policy.roots {
-            let bytes: [UInt8]
-            do throws(SystemError) {
-                bytes = try PEMReader.bytes(of: source)
-            } catch {
-                throw TLSError(.configuration(reason: "root certificates from \(source): \(error)"))
-            }
-            guard let roots = PEMReader.certificates(in: bytes), !roots.isEmpty else {
-                throw TLSError(.configuration(reason: "no readable root certificate in \(source)"))
-            }
-            given += roots
+            given += try PEMReader.certificates(of: source)
         }
+        var lists: [RevocationList] = []
+        for source in revocation.lists { lists += try RevocationList.lists(of: source) }
+        lookUp(revocation, isWholeChainNeeded: given.isEmpty)
         let system = policy.usesSystemRoots ? systemRoots() : nil
         // The machine's roots alone are shared by all contexts.
-        if given.isEmpty, let system, system.folders.isEmpty, let store = system.store {
+        if given.isEmpty, lists.isEmpty, let system, system.folders.isEmpty, let store = system.store {
             unsafe SSL_CTX_set1_cert_store(context, store.pointer)
             return nil
         }
@@ -159,15 +141,28 @@ import COpenSSL
         given.forEach(store.add)
         if let shared = system?.store { store.add(shared) }
         system?.folders.forEach(store.addFolder)
+        lists.forEach(store.add)
         unsafe SSL_CTX_set1_cert_store(context, store.pointer)
         if given.isEmpty, system?.isEmpty ?? true { return system?.searched ?? ["no roots were given"] }
         return nil
     }
 
+    /// Has revocation lists looked at, and authorities that were given trusted without those above them.
+    private func lookUp(_ revocation: RevocationPolicy, isWholeChainNeeded: Bool) {
+        var flags: Int32 = 0
+        if revocation.isOn {
+            flags |= X509_V_FLAG_CRL_CHECK
+            if revocation.scope == .wholeChain { flags |= X509_V_FLAG_CRL_CHECK_ALL }
+        }
+        if !isWholeChainNeeded { flags |= X509_V_FLAG_PARTIAL_CHAIN }
+        unsafe X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), UInt(flags))
+    }
+
     /// Has the peer's chain verified.
-    func verifyPeer(_ mode: Int32) {
+    /// - Parameter isStrict: Whether each certificate must keep to RFC 5280 where OpenSSL would be lenient.
+    func verifyPeer(_ mode: Int32, isStrict: Bool = true) {
         let parameters = unsafe SSL_CTX_get0_param(context)
-        unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_X509_STRICT))
+        if isStrict { unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_X509_STRICT)) }
         unsafe SSL_CTX_set_verify(context, mode, nil)
         unsafe SSL_CTX_set_cert_verify_callback(context, CertificateVerification.callback, nil)
     }
@@ -195,7 +190,11 @@ import COpenSSL
         guard isOn else { return }
         unsafe SSL_CTX_sess_set_new_cb(context) { ssl, session in
             guard let channel = unsafe TLSChannel.of(ssl), let key = channel.sessionKey else { return 0 }
-            if let session = unsafe session, let copy = unsafe TLSSession(copying: session) {
+            let evidence =
+                unsafe SSL_session_reused(ssl) == 1 ? channel.offeredEvidence : channel.evidence
+            if let session = unsafe session,
+                let copy = unsafe TLSSession(copying: session, evidence: evidence)
+            {
                 channel.context.sessions?.insert(copy, for: key)
             }
             // 0: OpenSSL keeps its own reference.

@@ -13,15 +13,22 @@ enum LeafRule {
         case good
         /// The name fits by a wildcard that stands for too much.
         case wrongName
-        case refused(String)
+        case refused(TLSError.Kind)
     }
 
     /// Judges a leaf whose chain is valid.
-    /// - Parameter matchedName: The certificate's name that fitted the host, when one was asked for.
-    static func verdict(on leaf: OpaquePointer, for purpose: Purpose, matchedName: String?) -> Verdict {
+    /// - Parameters:
+    ///   - matchedName: The certificate's name that fitted the host, when one was asked for.
+    ///   - host: The host.
+    ///   - isPinned: Whether this very certificate is pinned, and so may be an authority's, as those that programs make
+    ///     for themselves often are.
+    static func verdict(
+        on leaf: OpaquePointer, for purpose: Purpose, matchedName: String? = nil, host: String = "",
+        isPinned: Bool = false, suffixes: PublicSuffixRule = .singleLabel
+    ) -> Verdict {
         let flags = unsafe X509_get_extension_flags(leaf)
-        if flags & UInt32(EXFLAG_CA) != 0 {
-            return .refused("it is an authority's own certificate, which must not stand for a host")
+        if flags & UInt32(EXFLAG_CA) != 0, !isPinned {
+            return refused("it is an authority's own certificate, which must not stand for a host")
         }
         if flags & UInt32(EXFLAG_XKUSAGE) != 0 {
             let wanted = UInt32(purpose == .server ? XKU_SSL_SERVER : XKU_SSL_CLIENT)
@@ -29,21 +36,41 @@ enum LeafRule {
             // rules).
             if unsafe X509_get_extended_key_usage(leaf) & wanted == 0 {
                 return .refused(
-                    "its extended key usage does not name TLS \(purpose == .server ? "servers" : "clients")")
+                    .wrongPurpose(
+                        reason: "its extended key usage does not name TLS"
+                            + " \(purpose == .server ? "servers" : "clients")"))
             }
         }
-        if let key = unsafe X509_get0_pubkey(leaf), unsafe EVP_PKEY_get_base_id(key) == EVP_PKEY_DSA {
-            return .refused("its key is a DSA key")
+        if flags & UInt32(EXFLAG_CA) == 0, unsafe ChainRule.isCritical(leaf, NID_name_constraints) != nil {
+            return refused("it has name constraints, which only an authority's may have")
         }
-        if let matchedName, isTooWide(matchedName) { return .wrongName }
+        if unsafe ChainRule.isCritical(leaf, NID_subject_alt_name) == true,
+            unsafe X509_NAME_entry_count(X509_get_subject_name(leaf)) > 0
+        {
+            return refused("its alternative names are marked as critical though it has a subject")
+        }
+        if let matchedName, isTooWide(matchedName, suffixes), unsafe !isNamedInFull(host, by: leaf) {
+            return .wrongName
+        }
         return .good
     }
 
-    /// Whether a wildcard has fewer than two labels behind it, and so would stand for everything below a
-    /// top-level domain (RFC 9525 §6.3 leaves the limit to the verifier).
-    static func isTooWide(_ name: String) -> Bool {
+    private static func refused(_ reason: String) -> Verdict {
+        .refused(.badCertificate(reason: reason, code: Int(X509_V_ERR_INVALID_PURPOSE)))
+    }
+
+    /// Whether a wildcard would stand for everything below a public suffix (RFC 9525 §6.3 leaves the limit to the
+    /// verifier).
+    static func isTooWide(_ name: String, _ suffixes: PublicSuffixRule = .singleLabel) -> Bool {
         guard name.utf8.first == UInt8(ascii: "*") else { return false }
-        let labels = name.utf8.split(separator: UInt8(ascii: "."))
-        return labels.count < 3
+        var domain = name.utf8.dropFirst().drop { $0 == UInt8(ascii: ".") }
+        if domain.last == UInt8(ascii: ".") { domain = domain.dropLast() }
+        return suffixes.isPublicSuffix(String(Substring(domain)).lowercased())
+    }
+
+    /// Whether a certificate also names the host without a wildcard.
+    private static func isNamedInFull(_ host: String, by leaf: OpaquePointer) -> Bool {
+        let flags = UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS)
+        return unsafe X509_check_host(leaf, host, host.utf8.count, flags, nil) == 1
     }
 }

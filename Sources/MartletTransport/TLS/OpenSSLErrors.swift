@@ -38,6 +38,23 @@ struct OpenSSLErrors {
         entries.contains { $0.library == Int32(ERR_LIB_SSL) && $0.reason == reason }
     }
 
+    /// Whether one of the entries is of a library and has a reason.
+    func has(_ library: Int32, _ reason: Int32) -> Bool {
+        entries.contains { $0.library == library && $0.reason == reason }
+    }
+
+    /// Whether an algorithm is missing, such as one that only the legacy provider has.
+    var isUnsupportedAlgorithm: Bool {
+        // ERR_R_UNSUPPORTED, as the fetching of algorithms tells it, and what the users of the algorithms make of it.
+        entries.contains { entry in
+            (entry.library == Int32(ERR_LIB_EVP)
+                && [EVP_R_UNSUPPORTED_ALGORITHM, EVP_R_UNSUPPORTED_CIPHER, EVP_R_UNKNOWN_CIPHER]
+                    .contains(entry.reason))
+                || entry.reason == martlet_err_unsupported() || entry.text == "unsupported"
+                || (entry.library == Int32(ERR_LIB_PEM) && entry.reason == PEM_R_UNSUPPORTED_ENCRYPTION)
+        }
+    }
+
     /// The texts of the entries, cause first.
     var text: String {
         entries.isEmpty ? "no reason given" : entries.map(\.text).joined(separator: "; ")

@@ -19,7 +19,10 @@ enum PEMReader {
         guard descriptor >= 0 else { throw SystemError(operation: "open", code: errno) }
         defer { close(descriptor) }
         var contents: [UInt8] = []
+        // Enough for a private key, so that its bytes are not left behind where they were before.
+        contents.reserveCapacity(64 << 10)
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
+        defer { unsafe chunk.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) } }
         while true {
             let (count, code) = Socket.retrying {
                 unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
@@ -45,56 +48,168 @@ enum PEMReader {
     /// The certificates of a text, each owned by the caller.
     /// - Returns: `nil` when one of them is damaged.
     static func certificates(in bytes: [UInt8]) -> [Certificate]? {
-        OpenSSLErrors.clear()
-        let found = unsafe withMemory(bytes) { bio -> [Certificate]? in
-            var found: [Certificate] = []
-            while let certificate = unsafe PEM_read_bio_X509_AUX(bio, nil, refusePassphrase, nil) {
-                found.append(unsafe Certificate(owning: certificate))
+        try? readCertificates(in: bytes)
+    }
+
+    /// The certificates of a source that are to be trusted, at least one.
+    static func certificates(of source: PEMSource) throws(TLSError) -> [Certificate] {
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try PEMReader.bytes(of: source)
+        } catch {
+            throw TLSError(.rootCertificates(reason: error.description, source: source.description))
+        }
+        let found: [Certificate]
+        do throws(PEMFault) {
+            found = try readCertificates(in: bytes)
+        } catch {
+            throw TLSError(.rootCertificates(reason: error.description, source: source.description))
+        }
+        guard !found.isEmpty else {
+            throw TLSError(
+                .rootCertificates(reason: "no readable certificate in it", source: source.description))
+        }
+        return found
+    }
+
+    /// The certificates of a text, or the one of a DER file, each owned by the caller.
+    static func readCertificates(in bytes: [UInt8]) throws(PEMFault) -> [Certificate] {
+        if isDER(bytes) {
+            let one = unsafe withMemory(bytes) { bio in unsafe d2i_X509_bio(bio, nil) }
+            guard let certificate = unsafe one ?? nil else {
+                throw PEMFault(what: "certificate", reason: OpenSSLErrors.drain().text)
             }
+            return [unsafe Certificate(owning: certificate)]
+        }
+        var found: [Certificate] = []
+        try unsafe eachObject(in: bytes, "certificate", markers: certificateMarkers) { bio in
+            guard let certificate = unsafe PEM_read_bio_X509_AUX(bio, nil, refusePassphrase, nil) else {
+                return false
+            }
+            found.append(unsafe Certificate(owning: certificate))
+            return true
+        }
+        return found
+    }
+
+    /// The revocation lists of a text, or the one of a DER file.
+    static func revocationLists(in bytes: [UInt8]) throws(PEMFault) -> [RevocationList] {
+        if isDER(bytes) {
+            let one = unsafe withMemory(bytes) { bio in unsafe d2i_X509_CRL_bio(bio, nil) }
+            guard let list = unsafe one ?? nil else {
+                throw PEMFault(what: "revocation list", reason: OpenSSLErrors.drain().text)
+            }
+            return [unsafe RevocationList(owning: list)]
+        }
+        var found: [RevocationList] = []
+        try unsafe eachObject(in: bytes, "revocation list", markers: ["-----BEGIN X509 CRL-----"]) { bio in
+            guard let list = unsafe PEM_read_bio_X509_CRL(bio, nil, refusePassphrase, nil) else {
+                return false
+            }
+            found.append(unsafe RevocationList(owning: list))
+            return true
+        }
+        return found
+    }
+
+    /// The first public key of a text or DER file.
+    static func publicKey(in bytes: [UInt8]) -> PrivateKey? {
+        OpenSSLErrors.clear()
+        defer { OpenSSLErrors.clear() }
+        let isDER = isDER(bytes)
+        let key = unsafe withMemory(bytes) { bio in
+            unsafe isDER ? d2i_PUBKEY_bio(bio, nil) : PEM_read_bio_PUBKEY(bio, nil, refusePassphrase, nil)
+        }
+        return unsafe (key ?? nil).map { unsafe PrivateKey(owning: $0) }
+    }
+
+    private static let certificateMarkers = [
+        "-----BEGIN CERTIFICATE-----", "-----BEGIN X509 CERTIFICATE-----",
+        "-----BEGIN TRUSTED CERTIFICATE-----",
+    ]
+
+    /// Whether bytes begin as every certificate, key and list in DER does: with a sequence, which no text begins with that
+    /// has an object of PEM in it.
+    private static func isDER(_ bytes: [UInt8]) -> Bool {
+        OpenSSLErrors.clear()
+        guard bytes.count > 2, bytes[0] == 0x30 else { return false }
+        return bytes[1] >= 0x80
+            || !bytes.starts(with: "00".utf8)
+                && !bytes.prefix(4096).contains(UInt8(ascii: "-"))
+    }
+
+    /// Has each object of a kind read, until there is none left.
+    /// - Parameter read: Whether it could read one.
+    private static func eachObject(
+        in bytes: [UInt8], _ what: String, markers: [String], _ read: (OpaquePointer) -> Bool
+    ) throws(PEMFault) {
+        OpenSSLErrors.clear()
+        var count = 0
+        let isWhole = unsafe withMemory(bytes) { bio -> Bool in
+            while unsafe read(bio) { count += 1 }
             // The search for one more ends with "no start line"; anything else is damage.
             let code = ERR_peek_last_error()
-            let isEnd = ERR_GET_LIB(code) == Int32(ERR_LIB_PEM) && ERR_GET_REASON(code) == PEM_R_NO_START_LINE
-            return isEnd ? found : nil
+            return ERR_GET_LIB(code) == Int32(ERR_LIB_PEM) && ERR_GET_REASON(code) == PEM_R_NO_START_LINE
         }
-        OpenSSLErrors.clear()
-        return found ?? nil
+        let reason = OpenSSLErrors.drain().text
+        guard isWhole ?? false else {
+            throw PEMFault(
+                what: what, number: count + 1, line: line(of: count, markers, in: bytes), reason: reason)
+        }
+    }
+
+    /// The line, counted from 1, on which the object of a number (counted from 0) begins.
+    private static func line(of number: Int, _ markers: [String], in bytes: [UInt8]) -> Int? {
+        var seen = 0
+        var index = 0
+        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            index += 1
+            guard markers.contains(where: { line.starts(with: $0.utf8) }) else { continue }
+            if seen == number { return index }
+            seen += 1
+        }
+        return nil
     }
 
     /// How the reading of a private key ended.
     enum KeyResult {
         case key(PrivateKey)
+        /// It is encrypted, and no pass phrase was given.
+        case passphraseRequired
+        case wrongPassphrase
         case failed(String)
     }
 
-    /// The first private key of a text.
-    static func privateKey(in bytes: [UInt8], passphrase: String?) -> KeyResult {
+    /// The first private key of a text, or the one of a DER file.
+    static func privateKey(in bytes: [UInt8], passphrase: SecretBytes?) -> KeyResult {
+        let isDER = isDER(bytes)
         OpenSSLErrors.clear()
         let request = PassphraseRequest(passphrase)
-        let key = unsafe withMemory(bytes) { bio in
-            unsafe PEM_read_bio_PrivateKey(
-                bio, nil, givePassphrase, Unmanaged.passUnretained(request).toOpaque())
+        let key = unsafe withMemory(bytes) { bio -> OpaquePointer? in
+            let context = unsafe Unmanaged.passUnretained(request).toOpaque()
+            guard isDER else { return unsafe PEM_read_bio_PrivateKey(bio, nil, givePassphrase, context) }
+            if let key = unsafe d2i_PrivateKey_bio(bio, nil) { return unsafe key }
+            unsafe martlet_bio_rewind(bio)
+            return unsafe d2i_PKCS8PrivateKey_bio(bio, nil, givePassphrase, context)
         }
         let errors = OpenSSLErrors.drain()
         if let key = unsafe key ?? nil { return .key(unsafe PrivateKey(owning: key)) }
-        if request.wasAsked {
+        if errors.isUnsupportedAlgorithm, passphrase != nil {
             return .failed(
-                passphrase == nil
-                    ? "the private key is encrypted and no pass phrase was given"
-                    : "the pass phrase does not open the private key (\(errors.text))")
+                "the private key is encrypted by a method that this OpenSSL does not have (\(errors.text))")
         }
+        if request.wasAsked { return passphrase == nil ? .passphraseRequired : .wrongPassphrase }
         return .failed("no readable private key in it (\(errors.text))")
     }
 }
 
 /// A pass phrase that OpenSSL may ask for, and whether it did.
 private final class PassphraseRequest {
-    let passphrase: [UInt8]
-    let isGiven: Bool
+    let passphrase: SecretBytes?
     var wasAsked = false
 
-    init(_ passphrase: String?) {
-        self.passphrase = Array((passphrase ?? "").utf8)
-        isGiven = passphrase != nil
+    init(_ passphrase: SecretBytes?) {
+        self.passphrase = passphrase
     }
 }
 
@@ -111,8 +226,9 @@ private func givePassphrase(
     guard let buffer = unsafe buffer, let context = unsafe context else { return -1 }
     let request = unsafe Unmanaged<PassphraseRequest>.fromOpaque(context).takeUnretainedValue()
     request.wasAsked = true
-    guard request.isGiven, request.passphrase.count <= Int(capacity) else { return -1 }
-    unsafe UnsafeMutableRawPointer(buffer).copyMemory(
-        from: request.passphrase, byteCount: request.passphrase.count)
-    return Int32(request.passphrase.count)
+    guard let passphrase = request.passphrase, passphrase.count <= Int(capacity) else { return -1 }
+    unsafe passphrase.withCString { text in
+        unsafe UnsafeMutableRawPointer(buffer).copyMemory(from: text, byteCount: passphrase.count)
+    }
+    return Int32(passphrase.count)
 }

@@ -1,5 +1,8 @@
-/// Where PEM text (RFC 7468) comes from: certificates, a private key, or both in one.
-public struct PEMSource: Hashable, Sendable, CustomStringConvertible {
+/// Where certificates, keys or revocation lists come from: PEM text (RFC 7468), with any number of them in one, or one in
+/// DER.
+public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
     enum Place: Hashable, Sendable {
         case file(String)
         case bytes([UInt8])
@@ -13,12 +16,24 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible {
         PEMSource(place: .file(path))
     }
 
+    /// A file that is read at once, on the calling thread, and must hold certificates.
+    /// - Throws: ``TLSError`` of kind `.rootCertificates` that names the file, and the certificate that is damaged.
+    public static func pem(file path: String) throws(TLSError) -> PEMSource {
+        let source = PEMSource(place: .file(path))
+        _ = try PEMReader.certificates(of: source)
+        do throws(SystemError) {
+            return PEMSource(place: .bytes(try PEMReader.bytes(of: source)))
+        } catch {
+            throw TLSError(.rootCertificates(reason: error.description, source: source.description))
+        }
+    }
+
     /// PEM text held in memory.
     public static func text(_ text: String) -> PEMSource {
         PEMSource(place: .bytes(Array(text.utf8)))
     }
 
-    /// PEM text held in memory, as bytes.
+    /// PEM text, or DER, held in memory.
     public static func bytes(_ bytes: [UInt8]) -> PEMSource {
         PEMSource(place: .bytes(bytes))
     }
@@ -31,4 +46,10 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible {
         case .bytes(let bytes): "PEM text of \(bytes.count) bytes"
         }
     }
+
+    /// As ``description``.
+    public var debugDescription: String { description }
+
+    /// Shows the description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }

@@ -21,10 +21,18 @@ final class TLSChannel {
     var asksKernel = false
     /// Whether the peer has ended the TCP stream.
     var isAtEnd = false
-    /// Why Martlet's own rule refused the certificate, in addition to OpenSSL's.
-    var refusal: String?
-    /// The names of the certificate that was refused.
-    var refusedNames: [String] = []
+    /// Why the peer's chain was refused.
+    var refusal: TLSError.Kind?
+    /// What the pins were compared with, where there are pins.
+    var evidence: ChainEvidence?
+    /// What the pins were compared with when the session was made that is offered to be resumed.
+    var offeredEvidence: ChainEvidence?
+    /// What the custom trust policy is to be asked.
+    var question: TrustQuestion?
+    /// What it has said.
+    var decision: TrustDecision?
+    /// Whether the server has asked for a certificate.
+    var wasAskedForCertificate = false
 
     init(
         socket: Socket, carrier: TLSStream? = nil, context: TLSContext, host: String,

@@ -14,11 +14,15 @@ import COpenSSL
     let applicationProtocols: [String]
     /// Whether the peer's certificate is looked at.
     let verifiesPeer: Bool
+    /// What the peer's chain is asked besides.
+    let verification: VerificationRules
     /// Whether the certificate must be made out to the host.
     let verifiesHostName: Bool
     /// The places where roots were looked for in vain; `nil` when there are some.
     let missingRoots: [String]?
     let keyLog: KeyLogFile?
+    /// Whether this side has a certificate to show.
+    let hasIdentity: Bool
 
     /// A context to open connections with.
     ///
@@ -36,18 +40,33 @@ import COpenSSL
         try builder.setCiphers(settings)
         try builder.setOfferedProtocols(settings.applicationProtocols)
         if let identity = settings.identity { try builder.use(identity) }
+        hasIdentity = settings.identity != nil
+        builder.noteCertificateRequests()
         keyLog = try settings.keyLogFile.map { path throws(TLSError) in try ContextBuilder.keyLog(at: path) }
         if keyLog != nil { builder.logKeys() }
-        builder.keepSessions(settings.usesSessionTickets)
-        if !settings.usesSessionTickets { builder.useNoTickets() }
-        sessions = settings.usesSessionTickets ? TLSSessionCache() : nil
-        verifiesPeer = !settings.trust.acceptsAnyCertificate
+        // A custom policy is asked about each connection, and a resumed session shows no certificates.
+        let usesTickets = settings.usesSessionTickets && settings.trust.evaluator == nil
+        builder.keepSessions(usesTickets)
+        if !usesTickets { builder.useNoTickets() }
+        sessions = usesTickets ? TLSSessionCache() : nil
+        var rules = VerificationRules()
+        rules.evaluator = settings.trust.evaluator
+        rules.acceptsAny = settings.trust.acceptsAnyCertificate && rules.evaluator == nil
+        if let pins = settings.trust.pins { rules.pins = try PinSet(pins) }
+        rules.suffixes = settings.publicSuffixes
+        rules.revocation = settings.revocation
+        verification = rules
+        verifiesPeer = !rules.acceptsAny
         verifiesHostName = settings.verifiesHostName
         if verifiesPeer {
-            missingRoots = try builder.trust(settings.trust, systemRoots: systemRoots)
-            builder.verifyPeer(SSL_VERIFY_PEER)
+            missingRoots = try builder.trust(
+                settings.trust, revocation: settings.revocation, systemRoots: systemRoots)
         } else {
             missingRoots = nil
+        }
+        if verifiesPeer || rules.pins != nil {
+            // Whoever pins a certificate has looked at it: those that programs make for themselves leave out much.
+            builder.verifyPeer(SSL_VERIFY_PEER, isStrict: !settings.trust.trustsPinsAlone)
         }
         applicationProtocols = settings.applicationProtocols
         isServer = false
@@ -74,6 +93,8 @@ import COpenSSL
             verifiesPeer = false
         }
         if !settings.issuesTickets { builder.useNoTickets() }
+        hasIdentity = true
+        verification = VerificationRules()
         keyLog = nil
         sessions = nil
         verifiesHostName = false

@@ -11,6 +11,8 @@ import COpenSSL
         case wantsRead
         /// What was written must go out first.
         case wantsWrite
+        /// The custom trust policy must be asked first; in a client's handshake alone.
+        case wantsDecision
     }
 
     /// How a call ended.
@@ -74,6 +76,7 @@ import COpenSSL
         }
         if let key, let session = context.sessions?.take(for: key) {
             unsafe SSL_set_session(ssl, session.pointer)
+            channel.offeredEvidence = session.evidence
         }
         unsafe SSL_set_connect_state(ssl)
     }
@@ -110,11 +113,36 @@ import COpenSSL
     func handshake() throws(TransportError) -> Pause? {
         switch try perform({ unsafe SSL_do_handshake(ssl) }) {
         case .moved:
+            try checkPinsOfResumed()
             hasHandshaken = true
             return nil
         case .paused(let pause): return pause
         case .endOfStream: throw .tls(TLSError(.truncated, host: channel.host))
         }
+    }
+
+    /// A resumed session shows no certificates: the pins are held against those of the connection that made it.
+    private func checkPinsOfResumed() throws(TransportError) {
+        guard let pins = channel.context.verification.pins, unsafe SSL_session_reused(ssl) == 1 else {
+            return
+        }
+        let evidence = channel.offeredEvidence
+        guard let evidence, pins.isSatisfied(by: evidence) else {
+            isBroken = true
+            let kind = TLSError.Kind.pinMismatch(found: evidence?.publicKeys ?? [])
+            let error = TransportError.tls(TLSError(kind, host: channel.host))
+            channel.failure = error
+            throw error
+        }
+    }
+
+    /// What the custom trust policy is to be asked, after ``Pause/wantsDecision``.
+    var question: TrustQuestion? { channel.question }
+
+    /// Notes what it has said; the handshake can go on.
+    func decide(_ decision: TrustDecision) {
+        channel.question = nil
+        channel.decision = decision
     }
 
     /// Decrypts into a buffer.
@@ -171,7 +199,8 @@ import COpenSSL
         var count = 0
         guard unsafe SSL_peek_ex(ssl, &byte, 1, &count) != 1 else { return nil }
         let errors = OpenSSLErrors.drain()
-        return errors.alert == nil ? nil : .tls(TLSError(errors.kind, host: channel.host))
+        return errors.alert == nil
+            ? nil : .tls(TLSError(kind(ofAlert: errors) ?? errors.kind, host: channel.host))
     }
 
     /// Looks for bytes of the application without taking them; what belongs to TLS itself, such as tickets,
@@ -232,6 +261,7 @@ import COpenSSL
         switch code {
         case SSL_ERROR_WANT_READ: return .paused(.wantsRead)
         case SSL_ERROR_WANT_WRITE: return .paused(.wantsWrite)
+        case SSL_ERROR_WANT_RETRY_VERIFY: return .paused(.wantsDecision)
         case SSL_ERROR_ZERO_RETURN: return .endOfStream(isClean: true)
         default: break
         }
@@ -254,10 +284,30 @@ import COpenSSL
     private func kind(of errors: OpenSSLErrors) -> TLSError.Kind {
         let verification = unsafe SSL_get_verify_result(ssl)
         if errors.contains(SSL_R_CERTIFICATE_VERIFY_FAILED), verification != Int(X509_V_OK) {
-            return CertificateVerification.kind(code: verification, channel: channel)
+            return unsafe channel.refusal
+                ?? CertificateVerification.kind(
+                    code: verification, leaf: nil, missingRoots: channel.context.missingRoots)
         }
         if errors.entries.isEmpty, channel.isAtEnd { return .truncated }
-        return errors.kind
+        return kind(ofAlert: errors) ?? errors.kind
+    }
+
+    /// What an alert means that is the answer to this side's certificate, or to there being none.
+    private func kind(ofAlert errors: OpenSSLErrors) -> TLSError.Kind? {
+        guard let alert = errors.alert, !channel.context.isServer else { return nil }
+        if alert.number == Int(SSL_AD_CERTIFICATE_REQUIRED) { return .clientCertificateRequired }
+        guard channel.wasAskedForCertificate else { return nil }
+        switch Int32(alert.number) {
+        case SSL_AD_HANDSHAKE_FAILURE where !channel.context.hasIdentity,
+            SSL_AD_BAD_CERTIFICATE where !channel.context.hasIdentity:
+            // Before TLS 1.3 there was no alert of its own for it.
+            return .clientCertificateRequired
+        case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
+            SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA,
+            SSL_AD_ACCESS_DENIED:
+            return .clientCertificateRefused(alert: alert.number, text: alert.text)
+        default: return nil
+        }
     }
 
     // MARK: What the handshake agreed on

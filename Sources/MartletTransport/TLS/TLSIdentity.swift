@@ -1,23 +1,101 @@
 /// A certificate and its private key, shown to a peer that asks who is calling.
-public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible {
-    /// The leaf certificate first, then the authorities between it and the root.
-    public var certificateChain: PEMSource
-
-    /// The private key; `nil` when it is in the same text as the certificates.
-    public var privateKey: PEMSource?
-
-    /// What an encrypted private key is opened with.
-    public var passphrase: String?
-
-    /// An identity in PEM.
-    public init(certificateChain: PEMSource, privateKey: PEMSource? = nil, passphrase: String? = nil) {
-        self.certificateChain = certificateChain
-        self.privateKey = privateKey
-        self.passphrase = passphrase
+///
+/// Neither the key nor the pass phrase shows in descriptions, mirrors or dumps.
+public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
+    enum Material: Hashable, Sendable {
+        case pem(certificates: PEMSource, key: PEMSource?)
+        case pkcs12(PEMSource)
     }
+
+    let material: Material
+    let passphrase: SecretBytes?
+
+    private init(_ material: Material, _ passphrase: String?) {
+        self.material = material
+        self.passphrase = passphrase.map(SecretBytes.init)
+    }
+
+    // MARK: Read by the first connection
+
+    /// An identity in PEM or DER, read on a thread of its own when a connection first needs it; what is wrong with it is
+    /// told then.
+    /// - Parameters:
+    ///   - certificateChain: The leaf certificate first, then the authorities between it and the root.
+    ///   - privateKey: The private key (PKCS#8 or traditional); `nil` when it is in the same text as the certificates.
+    ///   - passphrase: What an encrypted private key is opened with. Nobody is ever asked for it on the terminal.
+    public init(certificateChain: PEMSource, privateKey: PEMSource? = nil, passphrase: String? = nil) {
+        self.init(.pem(certificates: certificateChain, key: privateKey), passphrase)
+    }
+
+    /// An identity in a PKCS#12 file (RFC 7292), read when a connection first needs it.
+    /// - Parameter passphrase: What the file is opened with; `nil` and an empty one open the same files.
+    public init(pkcs12: PEMSource, passphrase: String? = nil) {
+        self.init(.pkcs12(pkcs12), passphrase)
+    }
+
+    // MARK: Read at once
+
+    /// An identity from PEM or DER files, which are read and checked at once: on the calling thread, for milliseconds.
+    /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
+    public static func pem(
+        certificates: String, key: String? = nil, passphrase: String? = nil
+    ) throws(TLSError) -> TLSIdentity {
+        try TLSIdentity(
+            certificateChain: .file(certificates), privateKey: key.map { .file($0) }, passphrase: passphrase
+        ).checked()
+    }
+
+    /// An identity from a PKCS#12 file, which is read and checked at once: on the calling thread, for milliseconds.
+    ///
+    /// Files of old programs (RC2, DES) need OpenSSL's legacy provider; where it is missing the error says so.
+    /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
+    public static func pkcs12(file: String, passphrase: String? = nil) throws(TLSError) -> TLSIdentity {
+        try TLSIdentity(pkcs12: .file(file), passphrase: passphrase).checked()
+    }
+
+    /// An identity from the bytes of a PKCS#12 file; else as ``pkcs12(file:passphrase:)``.
+    public static func pkcs12(bytes: [UInt8], passphrase: String? = nil) throws(TLSError) -> TLSIdentity {
+        try TLSIdentity(pkcs12: .bytes(bytes), passphrase: passphrase).checked()
+    }
+
+    private func checked() throws(TLSError) -> TLSIdentity {
+        _ = try IdentityReader.load(self)
+        return self
+    }
+
+    /// Reads and checks the identity on a thread of its own, so that the caller's executor is not held up.
+    ///
+    /// Cancelling does not end it; it takes milliseconds.
+    /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
+    public func check() async throws(TLSError) {
+        let identity = self
+        let fault = await BlockingWorkers.shared.run { () -> TLSError? in
+            do throws(TLSError) {
+                _ = try IdentityReader.load(identity)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let fault { throw fault }
+    }
+
+    // MARK: In words
 
     /// Where certificates and key come from, without the pass phrase.
     public var description: String {
-        "certificates from \(certificateChain), key from \(privateKey ?? certificateChain)"
+        switch material {
+        case .pem(let certificates, let key):
+            "certificates from \(certificates), key from \(key ?? certificates)"
+        case .pkcs12(let source): "PKCS#12 from \(source)"
+        }
     }
+
+    /// As ``description``.
+    public var debugDescription: String { description }
+
+    /// Shows the description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }

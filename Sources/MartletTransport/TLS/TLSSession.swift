@@ -6,14 +6,17 @@ import COpenSSL
 /// made.
 @safe final class TLSSession: @unchecked Sendable {
     let pointer: OpaquePointer
+    /// What the pins were compared with on the connection that made it; `nil` where nothing is pinned.
+    let evidence: ChainEvidence?
 
     /// Copies a session. A copy, because OpenSSL marks a session as not resumable when its connection ends
     /// without a `close_notify`, as those of many servers do.
-    init?(copying session: OpaquePointer) {
+    init?(copying session: OpaquePointer, evidence: ChainEvidence? = nil) {
         guard unsafe SSL_SESSION_is_resumable(session) == 1, let copy = unsafe SSL_SESSION_dup(session) else {
             return nil
         }
         unsafe pointer = copy
+        self.evidence = evidence
     }
 
     deinit {

@@ -40,6 +40,30 @@ public struct TLSSettings: Hashable, Sendable {
     /// OpenSSL's security level; 2 by default: at least 112 bits, no SHA-1 signatures. 0–5.
     public var securityLevel: Int
 
+    /// Whether certificates are looked up in revocation lists; they are not by default.
+    public var revocation = RevocationPolicy.none
+
+    /// What differs for some hosts.
+    public var hosts = TLSHostRules()
+
+    /// Which domains are public suffixes, directly below which no wildcard of a certificate counts; by default those of a
+    /// single label.
+    public var publicSuffixes = PublicSuffixRule.singleLabel
+
+    /// The settings for a host, its own rule applied.
+    package func settings(for host: String) -> TLSSettings {
+        if hosts.isEmpty { return self }
+        var settings = self
+        settings.hosts = TLSHostRules()
+        guard let rule = hosts.rule(for: host) else { return settings }
+        if let trust = rule.trust { settings.trust = trust }
+        if let identity = rule.identity { settings.identity = identity }
+        if rule.showsNoIdentity { settings.identity = nil }
+        if let revocation = rule.revocation { settings.revocation = revocation }
+        if let verifiesHostName = rule.verifiesHostName { settings.verifiesHostName = verifiesHostName }
+        return settings
+    }
+
     /// Settings, each with its default.
     public init(
         trust: TrustPolicy = .system, verifiesHostName: Bool = true, minimumVersion: TLSVersion = .tls12,

@@ -110,6 +110,7 @@ package final class TLSStream: ByteStream {
                 switch pause {
                 case .wantsRead: try await waitForArrival(until: deadline)
                 case .wantsWrite: try await socket.wait(for: .write, until: deadline)
+                case .wantsDecision: try await askForDecision(until: deadline)
                 }
             }
             try withEngine { engine, state throws(TransportError) in
@@ -119,6 +120,28 @@ package final class TLSStream: ByteStream {
         } catch {
             close()
             throw error
+        }
+    }
+
+    /// Asks the custom trust policy, without the lock and for no longer than the handshake may take.
+    private func askForDecision(until deadline: MonotonicTime) async throws(TransportError) {
+        let asked = try withEngine { engine, _ in engine.question }
+        guard let asked else { throw .closed }
+        let answer = OneShot<TrustDecision>()
+        // A task of its own, which is cancelled at the deadline: the closure may know of none.
+        let task = Task {
+            answer.fulfil(await asked.evaluator.decide(asked.chain, asked.chain.host))
+        }
+        defer { task.cancel() }
+        let outcome = await withTaskCancellationHandler {
+            await answer.wait(until: deadline, on: socket.loop)
+        } onCancel: {
+            answer.interrupt()
+        }
+        switch outcome {
+        case .value(let decision): try withEngine { engine, _ in engine.decide(decision) }
+        case .timedOut: throw .timedOut
+        case .interrupted: throw .interrupted
         }
     }
 

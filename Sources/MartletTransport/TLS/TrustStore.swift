@@ -33,6 +33,12 @@ import COpenSSL
         OpenSSLErrors.clear()
     }
 
+    /// Adds a revocation list.
+    func add(_ list: RevocationList) {
+        unsafe X509_STORE_add_crl(pointer, list.pointer)
+        OpenSSLErrors.clear()
+    }
+
     /// Has a folder looked at, whose files are named after the hashes of their subjects.
     func addFolder(_ path: String) {
         unsafe X509_STORE_load_path(pointer, path)

@@ -38,15 +38,11 @@ struct TLSClientCertificateTests {
     }
 
     @Test(
-        "A certificate that is demanded and missing gives the server's alert", arguments: TLSVersion.allCases)
+        "A certificate that is demanded and missing is an error that says so", arguments: TLSVersion.allCases)
     func missing(version: TLSVersion) async throws {
         let outcome = await (try TLSPair()).handshake(
             client: try Certificates.client(), server: try demanding(version))
-        guard case .alert(let number, _) = await clientError(outcome)?.kind else {
-            Issue.record("no alert")
-            return
-        }
-        #expect(number == (version == .tls13 ? 116 : 40))
+        #expect(await clientError(outcome)?.kind == .clientCertificateRequired)
         #expect(outcome.serverError != nil)
     }
 
@@ -63,7 +59,7 @@ struct TLSClientCertificateTests {
                 }
             }
         } throws: { error in
-            if case TransportError.tls(let error) = error, case .alert(116, _) = error.kind {
+            if case TransportError.tls(let error) = error, error.kind == .clientCertificateRequired {
                 true
             } else {
                 false
@@ -71,12 +67,17 @@ struct TLSClientCertificateTests {
         }
     }
 
-    @Test("A client certificate of a stranger is refused")
-    func stranger() async throws {
+    @Test(
+        "A client certificate of a stranger is refused, and both sides know", arguments: TLSVersion.allCases)
+    func stranger(version: TLSVersion) async throws {
         let identity = try CertificateAuthority(commonName: "Stranger").issue(.client("caller")).identity
         let client = try Certificates.client { $0.identity = identity }
-        let outcome = await (try TLSPair()).handshake(client: client, server: try demanding(.tls13))
+        let outcome = await (try TLSPair()).handshake(client: client, server: try demanding(version))
         #expect(outcome.serverError?.kind == .unknownAuthority)
+        guard case .clientCertificateRefused(48, _) = await clientError(outcome)?.kind else {
+            Issue.record("the client does not know")
+            return
+        }
     }
 
     @Test("A server's certificate is no client's")
@@ -84,7 +85,7 @@ struct TLSClientCertificateTests {
         let identity = try Certificates.authority.get().issue(.loopback).identity
         let client = try Certificates.client { $0.identity = identity }
         let outcome = await (try TLSPair()).handshake(client: client, server: try demanding(.tls13))
-        guard case .badCertificate = outcome.serverError?.kind else {
+        guard case .wrongPurpose = outcome.serverError?.kind else {
             Issue.record("not refused")
             return
         }
@@ -134,12 +135,17 @@ struct TLSClientCertificateTests {
     func wrongPassphrase() throws {
         let issued = try Certificates.authority.get().issue(.client("caller"))
         let key = try issued.encryptedPrivateKeyPEM(passphrase: "correct horse")
-        var identity = TLSIdentity(
-            certificateChain: .text(issued.certificateChainPEM), privateKey: .text(key), passphrase: "battery"
-        )
-        #expect(try identityFault(identity)?.reason.contains("pass phrase does not open") == true)
-        identity.passphrase = nil
-        #expect(try identityFault(identity)?.reason.contains("no pass phrase was given") == true)
+        func kind(_ passphrase: String?) throws -> TLSError.Kind? {
+            let identity = TLSIdentity(
+                certificateChain: .text(issued.certificateChainPEM), privateKey: .text(key),
+                passphrase: passphrase)
+            return #expect(throws: TLSError.self) {
+                try TLSContext(client: TLSSettings(trust: .only(), identity: identity))
+            }?.kind
+        }
+        let source = "PEM text of \(key.utf8.count) bytes"
+        #expect(try kind("battery") == .wrongPassphrase(source: source))
+        #expect(try kind(nil) == .passphraseRequired(source: source))
     }
 
     @Test("A key that belongs to another certificate is a fault of the identity")

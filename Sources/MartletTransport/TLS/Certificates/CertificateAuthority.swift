@@ -42,6 +42,21 @@ package struct CertificateAuthority: Hashable, Sendable {
             certificateChainPEM: issued.certificate + intermediatesPEM, privateKeyPEM: issued.privateKey)
     }
 
+    /// A list of certificates of this authority's that were revoked, in PEM.
+    /// - Parameters:
+    ///   - revoked: Certificates in PEM, the first of each text.
+    ///   - issued: When it was made, from now.
+    ///   - end: When the next one was promised, from now.
+    package func revocationList(
+        revoking revoked: [String] = [], issued: Duration = .seconds(-3600),
+        until end: Duration = .seconds(86_400)
+    ) throws(TLSError) -> String {
+        try RevocationListBuilder.make(
+            issuer: CertificateBuilder.Issuer(certificatePEM: certificatePEM, keyPEM: privateKeyPEM),
+            revoking: revoked.compactMap { PEMReader.certificates(in: Array($0.utf8))?.first },
+            issued: issued, until: end)
+    }
+
     /// An authority below this one; the chains of what it issues carry its certificate.
     package func intermediate(
         commonName: String = "Martlet test intermediate",

@@ -60,12 +60,12 @@ enum CertificateBuilder {
     private static func fill(
         _ certificate: Certificate, template: CertificateTemplate, key: PrivateKey, issuer: Certificate
     ) throws(TLSError) {
-        let serial = UInt64.random(in: 1...UInt64(Int64.max))
+        let serial = template.serialNumber ?? (0..<16).map { _ in UInt8.random(in: 1...127) }
         let name = Array(template.commonName.utf8)
         guard let subject = unsafe X509_get_subject_name(certificate.pointer),
-            // Version 3 is written as 2.
-            unsafe X509_set_version(certificate.pointer, 2) == 1,
-            unsafe ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate.pointer), serial) == 1,
+            unsafe X509_set_version(certificate.pointer, template.version) == 1,
+            unsafe ASN1_STRING_set(
+                X509_get_serialNumber(certificate.pointer), serial, Int32(serial.count)) == 1,
             unsafe X509_gmtime_adj(X509_getm_notBefore(certificate.pointer), seconds(template.notBefore))
                 != nil,
             unsafe X509_gmtime_adj(X509_getm_notAfter(certificate.pointer), seconds(template.notAfter))
@@ -84,27 +84,52 @@ enum CertificateBuilder {
     private static func addExtensions(
         to certificate: Certificate, template: CertificateTemplate, issuer: Certificate
     ) throws(TLSError) {
-        let usage = template.isAuthority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature"
+        // Extensions came with version 3.
+        guard template.version == 2 else { return }
+        let usage =
+            template.keyUsage
+            ?? (template.isAuthority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature")
         var constraints = template.isAuthority ? "critical,CA:TRUE" : "critical,CA:FALSE"
         if let length = template.pathLength { constraints += ",pathlen:\(length)" }
         try add(NID_basic_constraints, constraints, certificate, issuer)
-        if !template.permittedDomains.isEmpty {
-            let domains = template.permittedDomains.map { "permitted;DNS:\($0)" }.joined(separator: ",")
-            try add(NID_name_constraints, "critical,\(domains)", certificate, issuer)
+        let domains = template.permittedDomains.map { "permitted;DNS:\($0)" } + template.nameConstraints
+        if !domains.isEmpty {
+            let text = domains.joined(separator: ",")
+            try add(NID_name_constraints, "critical,\(text)", certificate, issuer)
         }
-        try add(NID_key_usage, usage, certificate, issuer)
+        if !usage.isEmpty { try add(NID_key_usage, usage, certificate, issuer) }
         try add(NID_subject_key_identifier, "hash", certificate, issuer)
-        try add(NID_authority_key_identifier, "keyid:always", certificate, issuer)
+        if unsafe X509_get_version(issuer.pointer) == 2 {
+            try add(NID_authority_key_identifier, "keyid:always", certificate, issuer)
+        }
         if !template.usages.isEmpty {
             try add(
                 NID_ext_key_usage, template.usages.map(\.rawValue).joined(separator: ","), certificate, issuer
             )
         }
+        for item in template.extensions {
+            let kind = unsafe OBJ_txt2obj(item.identifier, 1)
+            defer { unsafe ASN1_OBJECT_free(kind) }
+            unsafe try add(item.value, certificate) { octets in
+                unsafe X509_EXTENSION_create_by_OBJ(nil, kind, item.isCritical ? 1 : 0, octets)
+            }
+        }
         guard let names = template.alternativeNames else { return }
+        unsafe try add(names, certificate) { octets in
+            unsafe X509_EXTENSION_create_by_NID(
+                nil, NID_subject_alt_name, template.hasCriticalNames ? 1 : 0, octets)
+        }
+    }
+
+    /// Adds an extension of bytes.
+    private static func add(
+        _ value: [UInt8], _ certificate: Certificate,
+        _ make: (UnsafeMutablePointer<ASN1_OCTET_STRING>) -> OpaquePointer?
+    ) throws(TLSError) {
         guard let octets = unsafe ASN1_OCTET_STRING_new() else { throw failure() }
         defer { unsafe ASN1_OCTET_STRING_free(octets) }
-        guard unsafe ASN1_OCTET_STRING_set(octets, names, Int32(names.count)) == 1,
-            let item = unsafe X509_EXTENSION_create_by_NID(nil, NID_subject_alt_name, 0, octets)
+        guard unsafe ASN1_OCTET_STRING_set(octets, value, Int32(value.count)) == 1,
+            let item = unsafe make(octets)
         else { throw failure() }
         defer { unsafe X509_EXTENSION_free(item) }
         guard unsafe X509_add_ext(certificate.pointer, item, -1) == 1 else { throw failure() }

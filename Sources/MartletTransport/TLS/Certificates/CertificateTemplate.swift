@@ -29,6 +29,23 @@ package struct CertificateTemplate: Hashable, Sendable {
         case md5
     }
 
+    /// An extension that the rest knows nothing of.
+    package struct Extension: Hashable, Sendable {
+        /// Its object identifier, in dots.
+        package var identifier: String
+        /// Whether it is marked as critical.
+        package var isCritical: Bool
+        /// What is in it, in DER.
+        package var value: [UInt8]
+
+        /// An extension.
+        package init(_ identifier: String, isCritical: Bool = false, value: [UInt8]) {
+            self.identifier = identifier
+            self.isCritical = isCritical
+            self.value = value
+        }
+    }
+
     /// The subject's common name, which never counts as a host.
     package var commonName: String
     /// Host names among the alternative names, wildcards included; bytes are taken as they are.
@@ -47,6 +64,19 @@ package struct CertificateTemplate: Hashable, Sendable {
     package var pathLength: Int?
     /// The domains that those it signs may be for; none: all (RFC 5280 §4.2.1.10).
     package var permittedDomains: [String] = []
+    /// More constraints on names, in OpenSSL's words: `excluded;DNS:example.com`, `permitted;IP:192.0.2.0/255.255.255.0`.
+    package var nameConstraints: [String] = []
+    /// Whether the alternative names are marked as critical.
+    package var hasCriticalNames = false
+    /// Its serial number, big-endian and positive; `nil` for one by chance.
+    package var serialNumber: [UInt8]?
+    /// What its key may be used for, in OpenSSL's words; `nil` for what its other properties ask for, empty to leave the
+    /// extension out.
+    package var keyUsage: String?
+    /// Its version as it is written, one less than it is called.
+    package var version = 2
+    /// Extensions besides those of the other properties, even if they are the same.
+    package var extensions: [Extension] = []
     /// What kind of key it has.
     package var key = Key.p256
     /// What its issuer signs by.

@@ -1,0 +1,191 @@
+import Testing
+
+@testable import MartletTransport
+
+@Suite("TLS identities")
+struct TLSIdentityTests {
+    private func issued() throws -> IssuedCertificate {
+        try Certificates.authority.get().intermediate().issue(.client("caller"))
+    }
+
+    private func kind(_ identity: TLSIdentity) async -> TLSError.Kind? {
+        do throws(TLSError) {
+            try await identity.check()
+            return nil
+        } catch {
+            return error.kind
+        }
+    }
+
+    /// Whether a server that demands a certificate is content with the identity, its chain included.
+    private func isAccepted(_ identity: TLSIdentity) async throws -> Bool {
+        let root = try Certificates.authority.get().rootPEM
+        let server = try Certificates.server {
+            $0.clientAuthority = .text(root)
+            $0.requiresClientCertificate = true
+        }
+        let client = try Certificates.client { $0.identity = identity }
+        let outcome = await (try TLSPair()).handshake(client: client, server: server)
+        return (try? outcome.server.get()) != nil
+    }
+
+    @Test(
+        "A PKCS#12 file with a pass phrase, an empty one and none is read, its chain too",
+        arguments: ["correct horse", "", nil])
+    func pkcs12(passphrase: String?) async throws {
+        let file = try issued().pkcs12(passphrase: passphrase)
+        let identity = try TLSIdentity.pkcs12(bytes: file, passphrase: passphrase)
+        #expect(try await isAccepted(identity))
+        if passphrase?.isEmpty ?? true {
+            for other in ["", nil] {
+                #expect(throws: Never.self) { try TLSIdentity.pkcs12(bytes: file, passphrase: other) }
+            }
+        }
+    }
+
+    @Test("A PKCS#12 file that needs a pass phrase tells a wrong one from a missing one")
+    func pkcs12Passphrase() async throws {
+        let file = try issued().pkcs12(passphrase: "correct horse")
+        #expect(
+            await kind(TLSIdentity(pkcs12: .bytes(file), passphrase: "battery"))
+                == .wrongPassphrase(source: "PEM text of \(file.count) bytes"))
+        #expect(
+            await kind(TLSIdentity(pkcs12: .bytes(file)))
+                == .passphraseRequired(source: "PEM text of \(file.count) bytes"))
+        #expect(
+            await kind(TLSIdentity(pkcs12: .bytes(file), passphrase: "correct horse\0x"))
+                == .wrongPassphrase(source: "PEM text of \(file.count) bytes"))
+    }
+
+    @Test("A PKCS#12 file of the old kind is read by the legacy provider, or the error names it")
+    func legacy() async throws {
+        guard LegacyLibrary() != nil else {
+            Issue.record("OpenSSL's legacy provider is not installed")
+            return
+        }
+        let file = try issued().pkcs12(passphrase: "old", isLegacy: true)
+        let identity = TLSIdentity(pkcs12: .bytes(file), passphrase: "old")
+        #expect(await kind(identity) == nil)
+        #expect(try await isAccepted(identity))
+        #expect(
+            await kind(TLSIdentity(pkcs12: .bytes(file), passphrase: "new"))
+                == .wrongPassphrase(source: "PEM text of \(file.count) bytes"))
+    }
+
+    @Test("Bytes that are no PKCS#12 file, cut short or empty, are a fault of the identity")
+    func notPKCS12() async throws {
+        let file = try issued().pkcs12(passphrase: "x")
+        for bytes in [
+            [], Array("hello".utf8), Array(file.dropLast(40)), [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF],
+        ] {
+            guard case .identity = await kind(TLSIdentity(pkcs12: .bytes(bytes), passphrase: "x")) else {
+                Issue.record("not refused: \(bytes.count) bytes")
+                return
+            }
+        }
+        let missing = await kind(TLSIdentity(pkcs12: .file("/nowhere/client.p12")))
+        guard case .identity(let reason, let source) = missing else {
+            Issue.record("\(String(describing: missing))")
+            return
+        }
+        #expect(source == "/nowhere/client.p12")
+        #expect(reason.contains("No such file"))
+    }
+
+    @Test("An encrypted key is opened in PKCS#8 and in the traditional form")
+    func encryptedKeys() async throws {
+        let issued = try issued()
+        for key in [
+            try issued.encryptedPrivateKeyPEM(passphrase: "correct horse"),
+            try issued.traditionalPrivateKeyPEM(passphrase: "correct horse"),
+        ] {
+            func identity(_ passphrase: String?) -> TLSIdentity {
+                TLSIdentity(
+                    certificateChain: .text(issued.certificateChainPEM), privateKey: .text(key),
+                    passphrase: passphrase)
+            }
+            let source = "PEM text of \(key.utf8.count) bytes"
+            #expect(try await isAccepted(identity("correct horse")))
+            #expect(await kind(identity("battery")) == .wrongPassphrase(source: source))
+            #expect(await kind(identity("")) == .wrongPassphrase(source: source))
+            #expect(await kind(identity(nil)) == .passphraseRequired(source: source))
+            let long = String(repeating: "x", count: 5000)
+            #expect(await kind(identity(long)) == .wrongPassphrase(source: source))
+        }
+    }
+
+    @Test("A certificate in DER is read as one in PEM is")
+    func der() async throws {
+        let issued = try Certificates.authority.get().issue(.client("caller"))
+        let identity = TLSIdentity(
+            certificateChain: .bytes(issued.certificateDER), privateKey: .text(issued.privateKeyPEM))
+        #expect(try await isAccepted(identity))
+    }
+
+    @Test("A damaged certificate is told by its number and line")
+    func damaged() async throws {
+        let issued = try Certificates.authority.get().issue(.client("caller"))
+        let good = issued.certificateChainPEM
+        let text = "a comment\n" + good + good.replacing("MII", with: "!!!")
+        let lines = good.utf8.count { $0 == UInt8(ascii: "\n") }
+        let fault = await kind(
+            TLSIdentity(certificateChain: .text(text), privateKey: .text(issued.privateKeyPEM)))
+        guard case .identity(let reason, _) = fault else {
+            Issue.record("\(String(describing: fault))")
+            return
+        }
+        #expect(reason.hasPrefix("certificate 2 (line \(lines + 2)) is damaged"), "\(reason)")
+        let error = #expect(throws: TLSError.self) {
+            try TLSContext(client: TLSSettings(trust: .only(.text(text))))
+        }
+        #expect(error?.description.contains("certificate 2 (line \(lines + 2))") == true)
+    }
+
+    @Test("A key of another certificate is refused when the identity is read, and both files are named")
+    func mismatch() throws {
+        let folder = PEMFolder()
+        defer { folder.remove() }
+        let authority = try Certificates.authority.get()
+        let (one, two) = (try authority.issue(.client("one")), try authority.issue(.client("two")))
+        let certificate = folder.write("client.pem", one.certificateChainPEM)
+        let key = folder.write("client.key", two.privateKeyPEM)
+        let error = #expect(throws: TLSError.self) {
+            try TLSIdentity.pem(certificates: certificate, key: key)
+        }
+        #expect(error?.description.contains(certificate) == true)
+        #expect(error?.description.contains(key) == true)
+        #expect(throws: Never.self) {
+            try TLSIdentity.pem(
+                certificates: certificate, key: folder.write("own.key", one.privateKeyPEM))
+        }
+    }
+
+    @Test("Neither pass phrase nor key shows in a dump, a mirror or a description of the settings")
+    func secrets() throws {
+        let issued = try issued()
+        let identity = TLSIdentity(
+            certificateChain: .text(issued.certificateChainPEM), privateKey: .text(issued.privateKeyPEM),
+            passphrase: "correct horse")
+        let settings = TLSSettings(identity: identity)
+        var text = "\(identity) \(settings) \(String(reflecting: settings)) \([identity])"
+        dump(settings, to: &text)
+        dump(identity, to: &text)
+        dump(PEMSource.text("correct horse"), to: &text)
+        #expect(!text.contains("horse"))
+        #expect(!text.contains("PRIVATE"))
+        let bytes = Array("correct horse".utf8).map(String.init).joined(separator: ", ")
+        #expect(!text.contains(bytes))
+    }
+
+    @Test("Identities are equal where files and pass phrases are, and no other")
+    func equality() {
+        func identity(_ passphrase: String?) -> TLSIdentity {
+            TLSIdentity(certificateChain: .file("a"), privateKey: .file("b"), passphrase: passphrase)
+        }
+        #expect(identity("x") == identity("x"))
+        #expect(identity("x").hashValue == identity("x").hashValue)
+        #expect(identity("x") != identity("y"))
+        #expect(identity("") != identity(nil))
+        #expect(TLSIdentity(pkcs12: .file("a")) != TLSIdentity(certificateChain: .file("a")))
+    }
+}

@@ -1,0 +1,117 @@
+import Testing
+
+@testable import MartletTransport
+
+@Suite("Certificate revocation lists")
+struct TLSRevocationTests {
+    private let root: CertificateAuthority
+    private let below: CertificateAuthority
+    private let issued: IssuedCertificate
+
+    init() throws {
+        root = try CertificateAuthority()
+        below = try root.intermediate()
+        issued = try below.issue(.loopback)
+    }
+
+    private func fault(_ revocation: RevocationPolicy, roots: [String] = []) async throws -> TLSError.Kind? {
+        let server = try TLSContext.server(
+            certificateChainPEM: issued.certificateChainPEM, privateKeyPEM: issued.privateKeyPEM)
+        let client = try Certificates.client {
+            $0.trust = root.trust
+            $0.revocation = revocation
+        }
+        return await (try TLSPair()).handshake(client: client, server: server).clientError?.kind
+    }
+
+    @Test("A revoked certificate is revoked, not merely bad; one that is not listed passes")
+    func revokedLeaf() async throws {
+        let upper = PEMSource.text(try root.revocationList())
+        let clean = PEMSource.text(try below.revocationList())
+        let dirty = PEMSource.text(try below.revocationList(revoking: [issued.certificateChainPEM]))
+        #expect(try await fault(.lists(upper, clean)) == nil)
+        #expect(try await fault(.lists(upper, dirty)) == .revoked)
+        #expect(try await fault(.lists(dirty, scope: .leaf)) == .revoked)
+        #expect(try await fault(.none) == nil)
+    }
+
+    @Test("A revoked intermediate is found where the whole chain is looked up")
+    func revokedIntermediate() async throws {
+        let text = try root.revocationList(revoking: [below.certificatePEM]) + below.revocationList()
+        #expect(try await fault(.lists(.text(text))) == .revoked)
+        #expect(try await fault(.lists(.text(text), scope: .leaf)) == nil)
+    }
+
+    @Test("An authority without a list leaves revocation unknown, unless that is accepted")
+    func missing() async throws {
+        let clean = PEMSource.text(try below.revocationList())
+        guard case .revocationUnknown = try await fault(.lists(clean)) else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(try await fault(.lists(clean, scope: .leaf)) == nil)
+        #expect(try await fault(.lists(clean, acceptsMissingLists: true)) == nil)
+        let dirty = PEMSource.text(try below.revocationList(revoking: [issued.certificateChainPEM]))
+        #expect(try await fault(.lists(dirty, acceptsMissingLists: true)) == .revoked)
+    }
+
+    @Test("A list whose time is over leaves revocation unknown, unless that is accepted")
+    func expired() async throws {
+        let old = Duration.seconds(-7200)
+        let list = PEMSource.text(try below.revocationList(issued: old, until: .seconds(-3600)))
+        guard case .revocationUnknown = try await fault(.lists(list, scope: .leaf)) else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(try await fault(.lists(list, scope: .leaf, acceptsExpiredLists: true)) == nil)
+        let dirty = PEMSource.text(
+            try below.revocationList(
+                revoking: [issued.certificateChainPEM], issued: old, until: .seconds(-3600)))
+        #expect(try await fault(.lists(dirty, scope: .leaf, acceptsExpiredLists: true)) == .revoked)
+    }
+
+    @Test("A list of the future, and one that another key has signed, leave revocation unknown")
+    func forged() async throws {
+        let impostor = try CertificateAuthority(commonName: "Martlet test intermediate")
+        for text in [
+            try below.revocationList(issued: .seconds(3600)), try impostor.revocationList(),
+        ] {
+            guard
+                case .revocationUnknown = try await fault(
+                    .lists(.text(text), scope: .leaf, acceptsExpiredLists: true))
+            else {
+                Issue.record("not refused")
+                return
+            }
+        }
+    }
+
+    @Test("A file that cannot be read or has no list is an error that names it, and the list that is damaged")
+    func badFiles() throws {
+        let list = try below.revocationList()
+        let damaged = list + list.replacing("MII", with: "!!!")
+        for (source, words) in [
+            (PEMSource.file("/nowhere/list.pem"), "/nowhere/list.pem"),
+            (.text("hello"), "no revocation list"),
+            (.text(damaged), "revocation list 2 (line "),
+            (.bytes([0x30, 0x03, 1, 1, 0]), "revocation list 1"),
+        ] {
+            let error = #expect(throws: TLSError.self) {
+                try TLSContext(client: TLSSettings(trust: root.trust).with(.lists(source)))
+            }
+            guard case .revocationList = error?.kind else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
+        }
+    }
+}
+
+extension TLSSettings {
+    fileprivate func with(_ revocation: RevocationPolicy) -> TLSSettings {
+        var copy = self
+        copy.revocation = revocation
+        return copy
+    }
+}
