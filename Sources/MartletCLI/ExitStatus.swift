@@ -28,6 +28,8 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let contentCoding = ExitStatus(code: 61)
     static let tooLarge = ExitStatus(code: 63)
     static let authorityFile = ExitStatus(code: 77)
+    static let revocationList = ExitStatus(code: 82)
+    static let pinMismatch = ExitStatus(code: 90)
     static let interrupted = ExitStatus(code: 130)
 }
 
@@ -58,13 +60,16 @@ extension ExitStatus {
     private static func ofTLS(_ error: HTTPError) -> ExitStatus {
         guard let cause = error.underlying as? TLSError else { return .tlsFailed }
         switch cause.kind {
-        case .nameMismatch, .expired, .notYetValid, .unknownAuthority, .selfSigned, .revoked, .badCertificate:
+        case .nameMismatch, .expired, .notYetValid, .unknownAuthority, .selfSigned, .revoked,
+            .revocationUnknown, .denied, .weakKey, .weakSignature, .wrongPurpose, .badCertificate:
             return .certificateRefused
-        case .noTrustRoots: return .authorityFile
-        case .identity: return .clientCertificate
+        case .pinMismatch: return .pinMismatch
+        case .revocationList: return .revocationList
+        case .noTrustRoots, .rootCertificates: return .authorityFile
+        case .identity, .passphraseRequired, .wrongPassphrase: return .clientCertificate
         case .configuration(let reason): return reason.contains("cipher") ? .cipher : .tlsFailed
         case .truncated: return error.phase == .receivingBody ? .partialBody : .receiveFailed
-        case .protocolVersion, .handshake, .alert:
+        case .protocolVersion, .handshake, .alert, .clientCertificateRequired, .clientCertificateRefused:
             return error.phase == .securing ? .tlsFailed : .receiveFailed
         }
     }

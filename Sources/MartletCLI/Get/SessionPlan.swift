@@ -49,6 +49,12 @@ enum SessionPlan {
         } else if options.authorityFile != nil || options.authorityFolder != nil {
             tls.trust = try trust(options)
         }
+        if let text = options.pinnedKeys {
+            tls.trust = tls.trust.dangerouslyPinningWithoutBackup(try OptionValues.pins(text))
+        }
+        if let file = options.revocationLists {
+            tls.revocation = .lists(try readable(file, .revocationList, "--crlfile"))
+        }
         if let certificate = options.certificate {
             tls.identity = try identity(certificate, options)
         }
@@ -99,6 +105,9 @@ enum SessionPlan {
             }
         }
         let chain = try readable(name, .clientCertificate, "--cert")
+        if options.isPKCS12 {
+            return TLSIdentity(pkcs12: chain, passphrase: options.passphrase ?? password)
+        }
         var key: PEMSource?
         if let file = options.privateKey { key = try readable(file, .clientCertificate, "--key") }
         return TLSIdentity(

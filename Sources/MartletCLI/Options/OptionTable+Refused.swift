@@ -41,7 +41,6 @@ extension OptionTable {
             "time-cond/z etag-save etag-compare"
         ),
         ("rate limits are not supported yet", "limit-rate rate speed-limit/Y speed-time/y"),
-        ("public key pins are not supported yet", "pinnedpubkey"),
         (
             "the file's time and name are not taken from the response",
             "remote-time/R remote-header-name/J xattr no-clobber remove-on-error create-file-mode"
@@ -65,7 +64,7 @@ extension OptionTable {
     ]
 
     private static let unsupportedTLS =
-        "crlfile curves engine egd-file false-start no-npn random-file cert-status ssl-auto-client-cert"
+        "curves engine egd-file false-start no-npn random-file cert-status ssl-auto-client-cert"
         + " ssl-no-revoke ssl-revoke-best-effort tlsauthtype tlspassword tlsuser alt-svc hsts"
 
     private static let unsupported =

@@ -152,17 +152,25 @@ enum OptionTable {
         .value("capath", nil, "DIR", "trust the authorities in this folder of hashed names alone") {
             $0.transfer.authorityFolder = $1
         },
-        .value("cert", "E", "FILE[:PASSWORD]", "a client certificate in PEM") {
+        .value("cert", "E", "FILE[:PASSWORD]", "a client certificate") {
             $0.transfer.certificate = $1
         },
-        .value("cert-type", nil, "TYPE") { (_, text) throws(UsageError) in
-            try OptionValues.onlyPEM(text, "--cert-type")
+        .value("cert-type", nil, "TYPE", "PEM, DER or P12 (with its key); PEM by default") {
+            (group, text) throws(UsageError) in
+            group.transfer.isPKCS12 = try OptionValues.certificateType(text) == "P12"
         },
-        .value("key", nil, "FILE", "the certificate's private key in PEM") { $0.transfer.privateKey = $1 },
-        .value("key-type", nil, "TYPE") { (_, text) throws(UsageError) in
-            try OptionValues.onlyPEM(text, "--key-type")
+        .value("key", nil, "FILE", "the certificate's private key") { $0.transfer.privateKey = $1 },
+        .value("key-type", nil, "TYPE", "PEM or DER; whichever it is by default") {
+            (_, text) throws(UsageError) in try OptionValues.keyType(text)
         },
         .value("pass", nil, "PHRASE", "the private key's pass phrase") { $0.transfer.passphrase = $1 },
+        .value(
+            "pinnedpubkey", nil, "FILE|HASHES",
+            "the server's public key, or sha256//BASE64 with ; between several"
+        ) { $0.transfer.pinnedKeys = $1 },
+        .value("crlfile", nil, "FILE", "revocation lists for each authority in the chain") {
+            $0.transfer.revocationLists = $1
+        },
         .flag("tlsv1", "1") { $0.transfer.minimumTLS = .tls12 },
         .flag("tlsv1.2", nil, "TLS 1.2 or later, the default") { $0.transfer.minimumTLS = .tls12 },
         .flag("tlsv1.3", nil, "TLS 1.3 alone") { $0.transfer.minimumTLS = .tls13 },

@@ -102,10 +102,35 @@ enum OptionValues {
         }
     }
 
-    /// PEM is the one format of certificates and keys.
-    static func onlyPEM(_ text: String, _ option: String) throws(UsageError) {
-        guard text.uppercased() == "PEM" else {
-            throw UsageError("option \(option): “\(text)” is not supported; PEM is")
+    /// The form of a client certificate, in capitals.
+    static func certificateType(_ text: String) throws(UsageError) -> String {
+        let type = text.uppercased()
+        guard ["PEM", "DER", "P12"].contains(type) else {
+            throw UsageError("option --cert-type: “\(text)” is not supported; PEM, DER and P12 are")
         }
+        return type
+    }
+
+    /// The form of a private key, which shows by itself.
+    static func keyType(_ text: String) throws(UsageError) {
+        guard ["PEM", "DER"].contains(text.uppercased()) else {
+            throw UsageError("option --key-type: “\(text)” is not supported; PEM and DER are")
+        }
+    }
+
+    /// Pins as curl takes them: hashes with semicolons between them, or a file with a key.
+    static func pins(_ text: String) throws(UsageError) -> [PublicKeyPin] {
+        var pins: [PublicKeyPin] = []
+        do throws(TLSError) {
+            guard text.hasPrefix("sha256//") else {
+                return [try PublicKeyPin(of: .file(text))]
+            }
+            for part in text.split(separator: ";") { pins.append(try PublicKeyPin(String(part))) }
+        } catch {
+            throw UsageError(
+                "option --pinnedpubkey: \(error)",
+                status: text.hasPrefix("sha256//") ? .usage : .pinMismatch)
+        }
+        return pins
     }
 }

@@ -77,6 +77,9 @@ struct TransferOptions: Sendable {
     var certificate: String?
     var privateKey: String?
     var passphrase: String?
+    var isPKCS12 = false
+    var pinnedKeys: String?
+    var revocationLists: String?
     var minimumTLS = TLSVersion.tls12
     var maximumTLS = TLSVersion.tls13
     var cipherList: String?

@@ -31,6 +31,8 @@ struct TLSOptionTests {
                 ["-sS", url], in: directory, environment: ["SSL_CERT_FILE=\(directory.appending("ca.pem"))"])
             #expect(named.status == 0, "\(named.errors)")
             #expect(try await Program.run(["-sS", "--cacert", "none.pem", url], in: directory).status == 77)
+            try directory.write("nothing", to: "empty.pem")
+            #expect(try await Program.run(["-sS", "--cacert", "empty.pem", url], in: directory).status == 77)
             #expect(try await Program.run(["-sS", "--capath", ".", url], in: directory).status == 77)
         }
     }
@@ -89,6 +91,125 @@ struct TLSOptionTests {
             _ = try await Program.run(
                 ["-sSk", origin.url("/")], in: directory, environment: ["SSLKEYLOGFILE=\(file)"])
             #expect(OutputFile.contents(of: file).contains("CLIENT_TRAFFIC_SECRET_0"))
+        }
+    }
+
+    @Test("A PKCS#12 file shows who is calling; without its pass phrase it is exit code 58")
+    func pkcs12() async throws {
+        try await withOrigin(.demandsClientCertificate) { origin, directory in
+            _ = try await Command.succeed(
+                "openssl",
+                [
+                    "pkcs12", "-export", "-in", directory.appending("client.pem"), "-inkey",
+                    directory.appending("client.key"), "-out", directory.appending("client.p12"), "-passout",
+                    "pass:correct",
+                ])
+            let common = ["-sS", "--cacert", "ca.pem", "--cert-type", "P12", origin.url("/")]
+            for arguments in [
+                ["--cert", "client.p12:correct"], ["-E", "client.p12", "--pass", "correct"],
+            ] {
+                let run = try await Program.run(common + arguments, in: directory)
+                #expect(run.text.contains("martlet test client"), "\(run.errors)")
+            }
+            for arguments in [
+                ["-E", "client.p12"], ["-E", "client.p12:battery"], ["-E", "client.pem"], ["-E", "none.p12"],
+            ] {
+                let run = try await Program.run(common + arguments, in: directory)
+                #expect(run.status == 58, "\(run.errors)")
+                #expect(!run.errors.contains("battery"))
+            }
+        }
+    }
+
+    @Test("An encrypted private key is opened by --pass, in PEM and in DER")
+    func encryptedKey() async throws {
+        try await withOrigin(.demandsClientCertificate) { origin, directory in
+            for form in ["PEM", "DER"] {
+                _ = try await Command.succeed(
+                    "openssl",
+                    [
+                        "pkcs8", "-topk8", "-in", directory.appending("client.key"), "-out",
+                        directory.appending("client.\(form)"), "-outform", form, "-v2", "aes-256-cbc",
+                        "-passout", "pass:correct",
+                    ])
+                let common = [
+                    "-sS", "--cacert", "ca.pem", "--cert", "client.pem", "--key", "client.\(form)",
+                    "--key-type", form, origin.url("/"),
+                ]
+                let run = try await Program.run(common + ["--pass", "correct"], in: directory)
+                #expect(run.text.contains("martlet test client"), "\(form): \(run.errors)")
+                for wrong in [[], ["--pass", "battery"]] {
+                    #expect(try await Program.run(common + wrong, in: directory).status == 58)
+                }
+            }
+        }
+    }
+
+    @Test("--pinnedpubkey gives what curl gives: 0 for the server's key, 90 for any other, also with -k")
+    func pins() async throws {
+        try await NginxServer.withServer { server in
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
+            let key = directory.appending("server.pub")
+            let own = try await Command.succeed(
+                "openssl", ["x509", "-in", server.certificates.server.certificate, "-noout", "-pubkey"])
+            try directory.write(own, to: "server.pub")
+            let pin = try PublicKeyPin(of: .text(own)).description
+            let authority = try PublicKeyPin(of: .file(server.certificates.authority)).description
+            let other = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+            let url = server.url(server.tlsPort, "/hello.txt", scheme: "https")
+            for (value, status) in [
+                (pin, Int32(0)), (other, 90), ("\(other);\(pin)", 0), (authority, 90), (key, 0),
+                (directory.appending("none"), 90),
+            ] {
+                for trust in [["--cacert", server.certificates.authority], ["-k"]] {
+                    let arguments = ["-sS", "--pinnedpubkey", value] + trust + [url]
+                    let run = try await Program.run(arguments)
+                    #expect(run.status == status, "\(value): \(run.errors)")
+                    let second = try await Command.run("curl", arguments)
+                    #expect(second.status == status, "curl: \(value): \(second.output)")
+                }
+            }
+            #expect(try await Program.run(["-sSk", "--pinnedpubkey", "sha256//x", url]).status == 2)
+        }
+    }
+
+    @Test("--crlfile refuses what is revoked with 60, and a file without lists with 82")
+    func revocation() async throws {
+        try await withOrigin(.trusted) { origin, directory in
+            try directory.write("nothing", to: "empty.pem")
+            let common = ["-sS", "--cacert", "ca.pem", origin.url("/"), "--crlfile"]
+            #expect(try await Program.run(common + ["empty.pem"], in: directory).status == 82)
+            #expect(try await Program.run(common + ["none.pem"], in: directory).status == 82)
+            // The list of another authority says nothing about this one.
+            _ = try await Command.succeed(
+                "openssl",
+                [
+                    "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                    "/CN=other", "-keyout", directory.appending("o.key"), "-out",
+                    directory.appending("o.pem"),
+                ])
+            try directory.write("", to: "index")
+            let settings = """
+                [ca]
+                default_ca = d
+                [d]
+                database = \(directory.appending("index"))
+                default_md = sha256
+                default_crl_days = 1
+                """
+            try directory.write(settings, to: "ca.cnf")
+            _ = try await Command.succeed(
+                "openssl",
+                [
+                    "ca", "-config", directory.appending("ca.cnf"), "-gencrl", "-keyfile",
+                    directory.appending("o.key"), "-cert", directory.appending("o.pem"), "-out",
+                    directory.appending("o.crl"),
+                ])
+            let run = try await Program.run(common + ["o.crl"], in: directory)
+            #expect(run.status == 60, "\(run.errors)")
+            #expect(run.errors.contains("revoked"))
+            #expect(origin.requests.isEmpty)
         }
     }
 }

@@ -52,8 +52,8 @@ struct OpenSSLTests {
 
     @Test(
         "A server that demands a certificate refuses who has none with an alert, and serves who has one",
-        arguments: [("-tls1_2", [40]), ("-tls1_3", [116])])
-    func clientCertificate(_ option: String, _ alerts: [Int]) async throws {
+        arguments: ["-tls1_2", "-tls1_3"])
+    func clientCertificate(_ option: String) async throws {
         let page = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
         let options = [option, "-Verify", "1", "-verify_return_error"]
         try await OpenSSLServer.withServer(.literal(["page": page]), options) { server in
@@ -61,11 +61,7 @@ struct OpenSSLTests {
             let nobody = HTTPSession.trusting(server.certificates)
             let error = await #expect(throws: HTTPError.self) { try await nobody.get(url) }
             #expect(error?.code == .tlsFailed)
-            guard case .alert(let number, _) = error?.tlsKind else {
-                Issue.record("not an alert: \(String(describing: error))")
-                return
-            }
-            #expect(alerts.contains(number))
+            #expect(error?.tlsKind == .clientCertificateRequired)
             let client = server.certificates.client
             let martlet = nobody.with {
                 $0.tls.identity = TLSIdentity(

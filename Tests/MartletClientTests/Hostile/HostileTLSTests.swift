@@ -98,6 +98,15 @@ struct HostileTLSTests {
                 let session = HTTPSession(configuration: configuration)
                 let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
                 #expect(error?.code == .tlsFailed, "\(version): \(String(describing: error))")
+                let kind = HostileTLSTests.kind(error)
+                if isStranger {
+                    guard case .clientCertificateRefused = kind else {
+                        Issue.record("\(version): \(String(describing: kind))")
+                        return
+                    }
+                } else {
+                    #expect(kind == .clientCertificateRequired)
+                }
                 #expect(origin.requests.isEmpty)
             }
         }

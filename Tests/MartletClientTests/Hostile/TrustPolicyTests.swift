@@ -1,0 +1,204 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+/// Trust and identity through whole calls: pins, custom policies, revocation lists and rules for single hosts.
+@Suite("Trust policies of sessions", .timeLimit(.minutes(2)))
+struct TrustPolicyTests {
+    private func configuration(_ origin: TestOrigin) -> SessionConfiguration {
+        var configuration = SessionConfiguration.default
+        configuration.timeouts.total = .seconds(60)
+        configuration.tls.trust = .only(.text(origin.authorityPEM ?? ""))
+        configuration.resolveOverrides = [Endpoint(host: "*", port: origin.port): [origin.socketAddress]]
+        return configuration
+    }
+
+    private func kind(_ error: HTTPError?) -> TLSError.Kind? {
+        (error?.underlying as? TLSError)?.kind
+    }
+
+    private static let spare = PinText.unused(1)
+
+    @Test("A pinned authority passes, on a resumed connection too, and another pin sends nothing")
+    func pins() async throws {
+        try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
+            let configuration = configuration(origin)
+            let pin = try PublicKeyPin(of: .text(origin.authorityPEM ?? "")).description
+            let session = HTTPSession(configuration: configuration)
+            let pinned = try configuration.tls.trust.pinningPublicKeys(pin, backup: TrustPolicyTests.spare)
+            let good = session.with { $0.tls.trust = pinned }
+            for isResumed in [false, true] {
+                let answer = try await good.get(origin.url(), headers: [.connection: "close"])
+                #expect(answer.metrics.connection?.tls?.isResumed == isResumed)
+            }
+            let mismatched = try configuration.tls.trust.pinningPublicKeys(
+                PinText.unused(2), backup: TrustPolicyTests.spare)
+            let bad = session.with { $0.tls.trust = mismatched }
+            let error = await #expect(throws: HTTPError.self) { try await bad.get(origin.url()) }
+            guard case .pinMismatch(let found) = kind(error) else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(found.map(\.description).contains(pin))
+            #expect(error?.code == .tlsFailed)
+            #expect(error?.phase == .securing)
+            #expect(error?.wasSent == false)
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test(
+        "Views with other pins, lists, closures, suffixes or rules for the host share no connection and no session"
+    )
+    func apart() async throws {
+        try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
+            let first = HTTPSession(configuration: configuration(origin))
+            let trust = first.configuration.tls.trust
+            let pin = try PublicKeyPin(of: .text(origin.authorityPEM ?? "")).description
+            let one = try trust.pinningPublicKeys(pin, backup: TrustPolicyTests.spare)
+            let two = try trust.pinningPublicKeys(pin, backup: PinText.unused(2))
+            let views = [
+                first,
+                first.with { $0.tls.trust = one },
+                first.with { $0.tls.trust = two },
+                first.with { $0.tls.trust = trust.pinningCertificates(.text(origin.authorityPEM ?? "")) },
+                first.with { $0.tls.trust = trust.evaluated { _, _ in .accept } },
+                first.with { $0.tls.trust = trust.evaluated { _, _ in .accept } },
+                first.with { $0.tls.publicSuffixes = PublicSuffixRule { _ in false } },
+                first.with { $0.tls.hosts["localhost"] = TLSHostSettings(verifiesHostName: false) },
+            ]
+            for _ in 0..<2 {
+                for view in views { _ = try await view.get(origin.url()).validated() }
+            }
+            #expect(origin.connectionCount == views.count)
+            for (index, view) in views.enumerated() {
+                // The first connection of a view of its own: no session of another's is resumed.
+                let answer = try await view.with { $0.socketOptions.localAddress = "127.0.0.1" }
+                    .get(origin.url(), headers: [.connection: "close"])
+                #expect(answer.metrics.connection?.tls?.isResumed == false, "view \(index)")
+            }
+        }
+    }
+
+    @Test("A custom policy that denies sends nothing; one that accepts a stranger gets the answer")
+    func custom() async throws {
+        try await TestOrigin.withOrigin(.tls(.selfSigned), respond: { _ in .text("good") }) { origin in
+            var configuration = configuration(origin)
+            configuration.tls.trust = .custom { chain, host in
+                .deny(reason: "\(host) \(chain.isTrusted) \(chain.certificates.count)")
+            }
+            let denying = HTTPSession(configuration: configuration)
+            let error = await #expect(throws: HTTPError.self) {
+                try await denying.get("https://127.0.0.1:\(origin.port)/")
+            }
+            #expect(kind(error) == .denied(reason: "127.0.0.1 false 1"))
+            #expect(error?.wasSent == false)
+            #expect(origin.requests.isEmpty)
+            let accepting = denying.with { $0.tls.trust = .custom { _, _ in .accept } }
+            let text = try await accepting.get(origin.url()).text
+            #expect(text == "good")
+        }
+    }
+
+    @Test("A custom policy that waits is ended by the clock for connecting, and by cancelling")
+    func customWaits() async throws {
+        try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
+            var configuration = configuration(origin)
+            let (asked, tell) = AsyncStream.makeStream(of: Void.self)
+            configuration.tls.trust = .custom { _, _ in
+                tell.yield()
+                // Until it is cancelled.
+                for await _ in AsyncStream<Void>(unfolding: { await TrustPolicyTests.cancellation() }) {}
+                return .accept
+            }
+            let session = HTTPSession(configuration: configuration)
+            let short = session.with { $0.timeouts.connect = .milliseconds(500) }
+            let error = await #expect(throws: HTTPError.self) { try await short.get(origin.url()) }
+            #expect(error?.code == .timedOut)
+            #expect(error?.clock == .connect)
+            let url = origin.url()
+            let call = Task { try await session.get(url) }
+            var questions = asked.makeAsyncIterator()
+            for _ in 0..<2 { await questions.next() }
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            #expect(origin.requests.isEmpty)
+        }
+    }
+
+    /// Waits until the task is cancelled.
+    private static func cancellation() async -> Void? {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        await withTaskCancellationHandler {
+            for await _ in stream {}
+        } onCancel: {
+            continuation.finish()
+        }
+        return nil
+    }
+
+    @Test("A list that is missing for the server's authority fails the call with a typed error")
+    func revocation() async throws {
+        try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
+            var configuration = configuration(origin)
+            configuration.tls.revocation = .lists(.text("no list"))
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession(configuration: configuration).get(origin.url())
+            }
+            guard case .revocationList = kind(error) else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(origin.requests.isEmpty)
+        }
+    }
+
+    @Test("An identity is shown to the host it is configured for, and to no other")
+    func identityPerHost() async throws {
+        try await TestOrigin.withOrigin(.tls(.demandsClientCertificate), respond: { _ in .text("good") }) {
+            origin in
+            let credentials = try #require(origin.credentials)
+            var configuration = configuration(origin)
+            configuration.tls.hosts["localhost"] = TLSHostSettings(
+                identity: TLSIdentity(
+                    certificateChain: .text(credentials.clientIdentity.certificatePEM),
+                    privateKey: .text(credentials.clientIdentity.privateKeyPEM)))
+            let session = HTTPSession(configuration: configuration)
+            for _ in 0..<2 {
+                let text = try await session.get("https://localhost:\(origin.port)/").text
+                #expect(text == "good")
+                let error = await #expect(throws: HTTPError.self) {
+                    try await session.get("https://127.0.0.1:\(origin.port)/")
+                }
+                #expect(kind(error) == .clientCertificateRequired)
+            }
+        }
+    }
+
+    @Test("What one host is trusted by, another is not")
+    func trustPerHost() async throws {
+        try await TestOrigin.withOrigin(.tls(.selfSigned), respond: { _ in .text("good") }) { origin in
+            var configuration = configuration(origin)
+            configuration.tls.hosts["localhost"] = TLSHostSettings(
+                trust: .dangerouslyAcceptingAnyCertificate)
+            let session = HTTPSession(configuration: configuration)
+            for _ in 0..<2 {
+                let text = try await session.get("https://localhost:\(origin.port)/").text
+                #expect(text == "good")
+                let error = await #expect(throws: HTTPError.self) {
+                    try await session.get("https://127.0.0.1:\(origin.port)/")
+                }
+                #expect(kind(error) == .selfSigned)
+            }
+        }
+    }
+}
+
+/// Pins that no key has.
+private enum PinText {
+    static func unused(_ number: Int) -> String {
+        number == 1
+            ? "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" : "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+    }
+}
