@@ -11,6 +11,8 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 FILTER ?=
 # What `make sanitize-quick` runs: where memory is handled by hand, and where tasks and threads meet.
 SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests)\.
+# What `make test-traits` runs: what differs when a trait is on.
+TRAITS_FILTER ?= ^MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField)Tests/
 # What `make soak` runs: ONLY='in-flight storm' some of it, MINUTES how long the storm lasts, COUNT and SEED for a try.
 ONLY ?=
 MINUTES ?= 60
@@ -18,7 +20,7 @@ COUNT ?=
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench soak fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
+.PHONY: help demo test test-traits bench soak fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +32,11 @@ demo: ## Fetch, post, upload and download over TLS from an origin on this machin
 test: ## Run all tests, also against nginx, Apache, CPython and OpenSSL (FILTER=… runs some)
 	@Scripts/install.sh test
 	@$(SWIFT) test --parallel --disable-xctest $(if $(FILTER),--filter '$(FILTER)')
+
+test-traits: ## Run the tests of the content codings with the package traits Brotli and Zstandard on
+	@Scripts/install.sh traits
+	@$(SWIFT) test --traits Brotli,Zstandard --scratch-path .build-traits --parallel --disable-xctest \
+		--filter '$(TRAITS_FILTER)'
 
 bench: ## Measure Martlet beside its peers, in turns (QUICK=1 in minutes; ONLY='small-*' WITH='martlet*,wrk' ROUNDS=3 SECONDS=2)
 	@Scripts/install.sh bench
@@ -84,4 +91,4 @@ fuzz-minimise: ## Write what the fuzzer found new into Fuzz/Corpus
 	@Scripts/fuzz.sh minimise
 
 clean: ## Delete all that was built
-	rm -rf .build .build-tsan .build-asan .build-fuzz Benchmarks/.build Benchmarks/*/.build Benchmarks/.results
+	rm -rf .build .build-tsan .build-asan .build-fuzz .build-traits Benchmarks/.build Benchmarks/*/.build Benchmarks/.results

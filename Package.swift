@@ -26,6 +26,11 @@ let package = Package(
         .library(name: "MartletTesting", targets: ["MartletTesting"]),
         .executable(name: "martlet", targets: ["MartletCLI"]),
     ],
+    // None is on by default: what a trait adds, it also links.
+    traits: [
+        .trait(name: "Brotli", description: "Ask for and undo the content coding br, with libbrotlidec"),
+        .trait(name: "Zstandard", description: "Ask for and undo the content coding zstd, with libzstd"),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
@@ -36,6 +41,8 @@ let package = Package(
     targets: [
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .target(name: "CLinux"),
         .target(name: "MartletWire", swiftSettings: strict),
         .target(
@@ -51,6 +58,8 @@ let package = Package(
                 "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage", "CZlib", httpTypes,
                 logging,
                 systemPackage,
+                .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
+                .target(name: "CZstd", condition: .when(traits: ["Zstandard"])),
             ],
             swiftSettings: strict),
         .target(name: "Martlet", dependencies: ["MartletClient"], swiftSettings: strict),

@@ -3,6 +3,7 @@
 #
 #   Scripts/install.sh build    headers to compile against
 #   Scripts/install.sh test     the same, and the real servers the tests talk to
+#   Scripts/install.sh traits   the same as build, and what the package traits link
 #   Scripts/install.sh lint     nothing to install: checks that the toolchain has swift-format
 #   Scripts/install.sh bench    the same as build, a server to measure against, its peers and the tools to measure with
 #   Scripts/install.sh soak     the same as test: what the long scenarios and the sanitizers talk to
@@ -21,6 +22,8 @@ is_present() {
         pkg-config) command -v pkg-config ;;
         libssl-dev) pkg-config --exists 'openssl >= 3.0' ;;
         zlib1g-dev) pkg-config --exists zlib ;;
+        libbrotli-dev) pkg-config --exists libbrotlidec ;;
+        libzstd-dev) pkg-config --exists libzstd ;;
         apache2-bin) command -v apache2 ;;
         golang-go) command -v go ;;
         libcurl4-openssl-dev) pkg-config --exists libcurl ;;
@@ -45,8 +48,9 @@ case "${1:-}" in
     build) wanted=("${build[@]}") ;;
     test | soak) wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates publicsuffix) ;;
     bench) wanted=("${build[@]}" nginx wrk curl openssl python3 golang-go libcurl4-openssl-dev gcc libc6-dev valgrind) ;;
+    traits) wanted=("${build[@]}" libbrotli-dev libzstd-dev) ;;
     lint) wanted=() ;;
-    *) fail "usage: $0 build|test|lint|bench|soak" ;;
+    *) fail "usage: $0 build|test|traits|lint|bench|soak" ;;
 esac
 
 command -v swift >/dev/null 2>&1 || fail "no 'swift' in PATH: Swift 6.2 or later is the one thing to bring along (https://swift.org/install)"

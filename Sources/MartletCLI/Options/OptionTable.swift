@@ -37,7 +37,7 @@ enum OptionTable {
         .value("range", "r", "FIRST-LAST", "ask for a part of the resource, in bytes") {
             $0.transfer.range = $1
         },
-        .flag("compressed", nil, "ask for gzip or deflate, and undo it") { $0.transfer.isCompressed = true },
+        .flag("compressed", nil, "ask for a content coding and undo it") { $0.transfer.isCompressed = true },
         .flag("raw", nil, "undo neither chunks nor content coding") { $0.transfer.isRaw = true },
         .flag("http1.0", "0", "speak HTTP/1.0") { $0.transfer.version = .http10 },
         .flag("http1.1", nil, "speak HTTP/1.1, the default") { $0.transfer.version = .http11 },

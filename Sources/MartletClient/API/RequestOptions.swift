@@ -17,10 +17,10 @@ public struct RequestOptions: Sendable {
     /// The largest body that is collected in memory; `nil` for the session's. Streams have no limit unless this is set.
     public var bodyLimit: ByteCount?
 
-    /// Whether gzip and deflate are asked for and undone; `nil` for the session's word.
+    /// Whether content codings are asked for and undone; `nil` for the session's word.
     ///
     /// A request with an `Accept-Encoding` of its own keeps it, and gets the body as it came; unless this is `true`, which
-    /// undoes the two codings whoever asked for them. Ranges are never asked for, nor undone, in a coding.
+    /// undoes them whoever asked for them. Ranges are never asked for, nor undone, in a coding.
     public var decompresses: Bool?
 
     /// The version in the request line; HTTP/1.1 by default. Under HTTP/1.0 the connection is not kept, and a body needs

@@ -21,7 +21,9 @@ public struct SessionConfiguration: Sendable {
     /// What `User-Agent` says; `nil` sends none.
     public var userAgent: String? = "Martlet/\(martletVersion)"
 
-    /// Whether gzip and deflate are asked for and undone as the body streams; `true` by default.
+    /// Whether content codings are asked for and undone as the body streams; `true` by default.
+    ///
+    /// They are gzip and deflate, and Brotli and Zstandard where Martlet was built with the package traits of these names.
     ///
     /// Nothing is undone that was not asked for: a request that sets `Accept-Encoding` itself gets the body as it came.
     public var decompressesResponses = true

@@ -87,7 +87,7 @@ final class Call: Sendable {
         return nil
     }
 
-    /// Whether gzip and deflate are asked for.
+    /// Whether content codings are asked for.
     let asksForCoding: Bool
     /// Whether they are undone: where they were asked for, or the caller demands it, whoever asked.
     let undoesCoding: Bool

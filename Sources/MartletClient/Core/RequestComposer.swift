@@ -135,7 +135,7 @@ struct RequestComposer {
             try encoder.field(name: "Accept", value: "*/*")
         }
         if call.asksForCoding {
-            try encoder.field(name: "Accept-Encoding", value: "gzip, deflate")
+            try encoder.field(name: "Accept-Encoding", value: ContentCoding.acceptedNames)
         }
     }
 

@@ -64,7 +64,7 @@ final class DefaultLines: Sendable {
             }
             if !names.contains(.accept) { try encoder.field(name: "Accept", value: "*/*") }
             plain = encoder.bytes
-            try encoder.field(name: "Accept-Encoding", value: "gzip, deflate")
+            try encoder.field(name: "Accept-Encoding", value: ContentCoding.acceptedNames)
             asking = encoder.bytes
         } catch {
             return nil

@@ -22,7 +22,7 @@ package final class ContentDecoder {
 
     /// One coding, and the bytes it wrote that the next one has not yet read.
     private final class Stage {
-        let inflater: Inflater
+        let decoder: any CodingDecoder
         var output = 0
         var isFinished = false
         var failure: ContentDecodingError?
@@ -30,7 +30,7 @@ package final class ContentDecoder {
         var unread = 0..<0
 
         init(_ coding: ContentCoding, isLast: Bool) {
-            inflater = Inflater(coding)
+            decoder = coding.makeDecoder()
             if !isLast { buffer = [UInt8](repeating: 0, count: 16 * 1024) }
         }
     }
@@ -94,11 +94,11 @@ package final class ContentDecoder {
         var produced = 0
         while !stage.isFinished, produced < output.count {
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: output[produced...])
-            let step: Inflater.Step
+            let step: CodingStep
             do throws(ContentDecodingError) {
                 if index == 0 {
                     let rest = unsafe UnsafeRawBufferPointer(rebasing: input[progress.consumed...])
-                    step = try unsafe stage.inflater.step(rest, endOfInput: endOfInput, into: room)
+                    step = try unsafe stage.decoder.step(rest, endOfInput: endOfInput, into: room)
                     progress.consumed += step.consumed
                     totalInput += step.consumed
                 } else {
@@ -132,12 +132,12 @@ package final class ContentDecoder {
     private func drainOrRefill(
         _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool,
         into output: UnsafeMutableRawBufferPointer, _ progress: inout Progress
-    ) throws(ContentDecodingError) -> Inflater.Step {
-        let inflater = stages[index].inflater
-        let step = try unsafe drain(stages[index - 1], with: inflater, into: output)
+    ) throws(ContentDecodingError) -> CodingStep {
+        let decoder = stages[index].decoder
+        let step = try unsafe drain(stages[index - 1], with: decoder, into: output)
         if step.consumed > 0 || step.produced > 0 || step.isFinished { return step }
         try unsafe refill(stages[index - 1], index - 1, input, endOfInput, &progress)
-        return try unsafe drain(stages[index - 1], with: inflater, into: output)
+        return try unsafe drain(stages[index - 1], with: decoder, into: output)
     }
 
     /// Has a stage write into its buffer if that was read to the end.
@@ -159,13 +159,13 @@ package final class ContentDecoder {
 
     /// Feeds what a stage has written to the next one.
     private func drain(
-        _ stage: Stage, with inflater: Inflater, into output: UnsafeMutableRawBufferPointer
-    ) throws(ContentDecodingError) -> Inflater.Step {
+        _ stage: Stage, with decoder: any CodingDecoder, into output: UnsafeMutableRawBufferPointer
+    ) throws(ContentDecodingError) -> CodingStep {
         let buffer = stage.buffer
         let bytes = unsafe buffer.span.bytes
         let step = try unsafe bytes.withUnsafeBytes { (all) throws(ContentDecodingError) in
             let unread = unsafe UnsafeRawBufferPointer(rebasing: all[stage.unread])
-            return try unsafe inflater.step(unread, endOfInput: stage.isFinished, into: output)
+            return try unsafe decoder.step(unread, endOfInput: stage.isFinished, into: output)
         }
         stage.unread = (stage.unread.lowerBound + step.consumed)..<stage.unread.upperBound
         return step

@@ -4,7 +4,7 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
     case truncated(ContentCoding)
     /// The first bytes are not those of the coding.
     case invalidHeader(ContentCoding)
-    /// The compressed data contradicts itself; zlib's words.
+    /// The compressed data contradicts itself, or asks for more than it may; mostly the decoder's own words.
     case corrupt(ContentCoding, reason: String)
     /// The data decoded, but its checksum differs.
     case checksumMismatch(ContentCoding)
@@ -20,7 +20,7 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
     case tooLarge(limit: Int)
     /// The body expands by more than ``DecompressionLimits/maximumRatio``.
     case ratioExceeded(limit: Int)
-    /// zlib could not get its memory.
+    /// The decoder could not get its memory.
     case outOfMemory
 
     /// What happened, as a sentence without a full stop.

@@ -12,7 +12,7 @@ public struct DecompressionLimits: Hashable, Sendable {
     ///
     /// Holds only for output above ``ratioThreshold``, and for each coding of a nested body by itself,
     /// against the bytes received. Deflate cannot exceed about 1,030 in one layer, so larger values turn the
-    /// limit off for single codings. Values below 1 count as 1.
+    /// limit off for it; Brotli and Zstandard have no such bound. Values below 1 count as 1.
     public var maximumRatio: Int
 
     /// Bytes of output below which the ratio does not matter; default 10 MiB.

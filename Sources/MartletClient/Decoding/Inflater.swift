@@ -10,17 +10,7 @@ import CZlib
 ///   tapes and block devices; any other byte is an error, never dropped silently.
 /// - deflate: zlib's wrapper is told from raw data by the first two bytes. Nothing may follow the end.
 /// - A body of no bytes at all decodes to none, as in curl and Go: servers label empty bodies by habit.
-@safe final class Inflater {
-    /// What one call did.
-    struct Step {
-        /// Bytes taken from the input.
-        var consumed = 0
-        /// Bytes written to the output.
-        var produced = 0
-        /// Whether the input has ended and everything was written.
-        var isFinished = false
-    }
-
+@safe final class Inflater: CodingDecoder {
     private enum State {
         /// No byte has been seen.
         case start
@@ -54,15 +44,10 @@ import CZlib
         close()
     }
 
-    /// Decodes as much of the input as fits into the output.
-    ///
-    /// Call again with what was not consumed until the step is finished; `endOfInput` says that nothing comes
-    /// after this input and stays true once said. What was decoded before an error is handed out first: the
-    /// error is thrown by the call that has nothing else to give. With an empty output nothing happens.
     func step(
         _ input: UnsafeRawBufferPointer, endOfInput: Bool, into output: UnsafeMutableRawBufferPointer
-    ) throws(ContentDecodingError) -> Step {
-        var step = Step()
+    ) throws(ContentDecodingError) -> CodingStep {
+        var step = CodingStep()
         while unsafe !output.isEmpty {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: input[step.consumed...])
             switch state {
@@ -134,7 +119,7 @@ import CZlib
         // Room for one byte, because zlib wants some; at most two bytes of header or of a block's head fit
         // none.
         var scratch: UInt8 = 0
-        var step = Step()
+        var step = CodingStep()
         unsafe prefix.withUnsafeBytes { bytes in
             unsafe withUnsafeMutableBytes(of: &scratch) { room in
                 _ = unsafe inflate(bytes, into: room, step: &step)
@@ -159,7 +144,7 @@ import CZlib
 
     /// Runs zlib once. True when it has used up the input and still has room, so that only more input helps.
     private func inflate(
-        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, step: inout Step
+        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, step: inout CodingStep
     ) -> Bool {
         guard let stream = unsafe stream else { return false }
         let inputCount = min(input.count, Int(Int32.max))

@@ -7,8 +7,10 @@ struct LayerRule {
 
     /// One row for each target.
     static let all = [
+        LayerRule("CBrotli"),
         LayerRule("COpenSSL"),
         LayerRule("CZlib"),
+        LayerRule("CZstd"),
         LayerRule("CLinux"),
         LayerRule("MartletWire"),
         LayerRule(
@@ -17,7 +19,7 @@ struct LayerRule {
         LayerRule("MartletConnections", "MartletWire", "MartletTransport", "Synchronization"),
         LayerRule(
             "MartletClient", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage",
-            "CZlib",
+            "CZlib", "CBrotli", "CZstd",
             "HTTPTypes", "Logging", "SystemPackage", "FoundationEssentials", "Synchronization"),
         LayerRule("Martlet", "MartletClient"),
         LayerRule(
