@@ -9,6 +9,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let unsupportedScheme = ExitStatus(code: 1)
     static let usage = ExitStatus(code: 2)
     static let malformedURL = ExitStatus(code: 3)
+    static let unresolvedProxy = ExitStatus(code: 5)
     static let unresolvedHost = ExitStatus(code: 6)
     static let connectFailed = ExitStatus(code: 7)
     static let weirdReply = ExitStatus(code: 8)
@@ -19,6 +20,8 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let readFailed = ExitStatus(code: 26)
     static let timedOut = ExitStatus(code: 28)
     static let tlsFailed = ExitStatus(code: 35)
+    static let tooManyRedirects = ExitStatus(code: 47)
+    static let authenticationFailed = ExitStatus(code: 94)
     static let emptyReply = ExitStatus(code: 52)
     static let sendFailed = ExitStatus(code: 55)
     static let receiveFailed = ExitStatus(code: 56)
@@ -30,6 +33,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let authorityFile = ExitStatus(code: 77)
     static let revocationList = ExitStatus(code: 82)
     static let pinMismatch = ExitStatus(code: 90)
+    static let proxyFailed = ExitStatus(code: 97)
     static let interrupted = ExitStatus(code: 130)
 }
 
@@ -41,11 +45,15 @@ extension ExitStatus {
             let isScheme = (error.underlying as? HTTPURL.ParseError)?.code == .unsupportedScheme
             self = isScheme ? .unsupportedScheme : .malformedURL
         case .invalidRequest: self = .usage
-        case .resolutionFailed: self = .unresolvedHost
+        case .resolutionFailed: self = error.proxy == nil ? .unresolvedHost : .unresolvedProxy
+        case .proxyFailed: self = ExitStatus.ofProxy(error)
         case .connectFailed, .systemFailed, .sessionInvalidated: self = .connectFailed
         case .tlsFailed: self = ExitStatus.ofTLS(error)
         case .timedOut: self = .timedOut
         case .connectionLost: self = error.phase == .sending ? .sendFailed : .receiveFailed
+        case .tooManyRedirects: self = .tooManyRedirects
+        case .redirectRefused: self = .unsupportedScheme
+        case .authenticationFailed: self = .authenticationFailed
         case .emptyResponse: self = .emptyReply
         case .truncated: self = .partialBody
         case .protocolViolation, .limitExceeded: self = .weirdReply
@@ -55,6 +63,14 @@ extension ExitStatus {
         case .unacceptableContentType: self = .weirdReply
         case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed: self = .readFailed
         }
+    }
+
+    private static func ofProxy(_ error: HTTPError) -> ExitStatus {
+        // A proxy's address that cannot be read is to curl one that cannot be found.
+        guard let cause = error.underlying as? ProxyError else { return .unresolvedProxy }
+        // A refused CONNECT is to curl a failure to receive.
+        if case .refused = cause.kind { return .receiveFailed }
+        return .proxyFailed
     }
 
     private static func ofTLS(_ error: HTTPError) -> ExitStatus {

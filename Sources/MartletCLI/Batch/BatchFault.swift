@@ -7,6 +7,7 @@ struct BatchFault: Error, Sendable {
         case malformed = "protocol"
         case truncated, empty, connect, timeout
         case tooLarge = "too_large"
+        case tooManyRedirects = "too_many_redirects"
         case decode
         case badURL = "bad_url"
         case unsupported, tls, cancelled, other
@@ -38,11 +39,13 @@ struct BatchFault: Error, Sendable {
         case .truncated: .truncated
         case .emptyResponse: .empty
         case .connectionLost: error.phase == .receivingBody ? .truncated : .empty
-        case .resolutionFailed, .connectFailed: .connect
+        case .resolutionFailed, .connectFailed, .proxyFailed: .connect
         case .timedOut: .timeout
         case .bodyTooLarge: .tooLarge
         case .contentDecodingFailed: .decode
-        case .invalidURL: .badURL
+        case .invalidURL, .redirectRefused: .badURL
+        case .tooManyRedirects: .tooManyRedirects
+        case .authenticationFailed: .malformed
         case .tlsFailed: isTruncation(error) ? .truncated : .tls
         case .invalidRequest, .unacceptableStatus, .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed,
             .fileFailed, .sessionInvalidated, .systemFailed:

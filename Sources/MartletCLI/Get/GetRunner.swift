@@ -33,7 +33,6 @@ struct GetRunner: Sendable {
             let view = session?.with { $0 = configuration } ?? HTTPSession(configuration: configuration)
             session = session ?? view
             for plan in plans {
-                if !global.isSilent, let note = ProxyNote.text(for: plan.url) { await Console.complain(note) }
                 let report = await Transfer(plan, session: view, global: global).run()
                 status = report.status
                 if status == .interrupted || status == .writeFailed { return status }

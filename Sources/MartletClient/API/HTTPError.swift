@@ -43,6 +43,13 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         case unacceptableStatus
         /// The content type was not one of those accepted.
         case unacceptableContentType
+        /// More redirects than the policy allows; ``HTTPError/exchange`` is the last one.
+        case tooManyRedirects
+        /// A redirect that must not be followed: from https to http, to another scheme, or to no place that makes sense;
+        /// ``HTTPError/exchange`` is the redirect.
+        case redirectRefused
+        /// The server failed to prove that it knows the password (RFC 7616 §3.5).
+        case authenticationFailed
         /// A body that can be read only once would have to be sent again.
         case bodyNotReplayable
         /// The body's source gave more or less than its length.

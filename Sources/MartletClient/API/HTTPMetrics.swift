@@ -21,13 +21,17 @@ public struct HTTPMetrics: Hashable, Sendable {
     public var sentByteCount: UInt64 = 0
     /// Bytes of the body received, before content coding was undone.
     public var receivedBodyByteCount: UInt64 = 0
-    /// How many times the request was begun; more than 1 after a kept connection turned out dead, or a 417.
+    /// How many times the request was begun; more than 1 after a kept connection turned out dead, a 417, and
+    /// for each of ``hops``.
     public var attempts = 1
     /// The connection that was used; through a proxy its addresses are those of the connection to the proxy, and TLS is
     /// that with whoever ends it: the server in a tunnel, an HTTPS proxy that was handed the request.
     public var connection: ConnectionInformation?
     /// The proxy that was used, such as `http://proxy.example:3128`, without user or password; `nil` for none.
     public var proxy: String?
+
+    /// The requests that came before the last one: redirected, challenged, or made again.
+    public var hops: [HTTPHop] = []
 
     /// Metrics of a call on which nothing has happened.
     public init() {}

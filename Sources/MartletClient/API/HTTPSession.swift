@@ -86,7 +86,7 @@ public actor HTTPSession {
     nonisolated func collect(
         _ call: Call, _ control: TransferControl, head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
-        try await run(call, control) { answer in
+        try await run(call, control, isRestartable: true) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))
             let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
             var body: [UInt8] = []
@@ -202,7 +202,7 @@ public actor HTTPSession {
         let call = try Call(
             request: request, url: url, body: body, options: options, settings: settings)
         let limit = settings.configuration.bufferedBodyLimit.bytes
-        return try await run(call, control) { answer in
+        return try await run(call, control, isRestartable: true) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))
             let isSuccess = (200...299).contains(answer.head.status)
             let reader = BodyReader(
@@ -211,7 +211,8 @@ public actor HTTPSession {
                 let body = try await reader.collect()
                 return try answer.exchange(with: body).validated()
             }
-            let download = FileDownload(path: path, overwrites: overwrites, origin: url.origin.description)
+            let download = FileDownload(
+                path: path, overwrites: overwrites, origin: answer.call.url.origin.description)
             try await download.write(reader)
             return answer.exchange(with: [])
         }
@@ -237,7 +238,8 @@ public actor HTTPSession {
     /// Runs a call up to its head, then a closure with the answer; ends everything the call has open.
     @inline(__always)
     nonisolated func run<Result>(
-        _ call: Call, _ control: TransferControl, _ consume: (Answer) async throws -> Result
+        _ call: Call, _ control: TransferControl, isRestartable: Bool = false,
+        _ consume: (Answer) async throws -> Result
     ) async throws -> Result {
         guard let number = core.enter(control) else {
             throw HTTPError(
@@ -253,11 +255,17 @@ public actor HTTPSession {
                 control.download?.update { $0.isFinished = true }
             }
         }
-        let runner = CallRunner(core: core, dialer: dialer, call: call, control: control)
         do {
             return try await withTaskCancellationHandler {
                 if Task.isCancelled { throw CancellationError() }
-                let answer = try await runner.run()
+                guard call.isPlain else {
+                    return try await runSteps(call, control, from: nil, isRestartable, consume)
+                }
+                let answer = try await CallRunner(core: core, dialer: dialer, call: call, control: control)
+                    .run()
+                if RedirectRule.mayFollow(answer.head.status) {
+                    return try await runSteps(call, control, from: answer, isRestartable, consume)
+                }
                 defer { answer.exchange.finish() }
                 log(call, answer)
                 return try await consume(answer)
@@ -271,6 +279,37 @@ public actor HTTPSession {
                     "method": "\(call.method)", "origin": "\(call.url.origin)", "error": "\(error)",
                 ])
             throw error
+        }
+    }
+
+    /// Runs a call of which more than one request may come.
+    /// - Parameter first: The answer to its first request, where that was made already.
+    private nonisolated func runSteps<Result>(
+        _ call: Call, _ control: TransferControl, from first: Answer?, _ isRestartable: Bool,
+        _ consume: (Answer) async throws -> Result
+    ) async throws -> Result {
+        var steps = CallSteps(core: core, dialer: dialer, call: call, control: control)
+        var answer: Answer
+        if let first {
+            do {
+                answer = try await steps.follow(first)
+            } catch {
+                first.exchange.finish()
+                throw error
+            }
+        } else {
+            answer = try await steps.answer()
+        }
+        while true {
+            do {
+                defer { answer.exchange.finish() }
+                log(answer.call, answer)
+                return try await consume(answer)
+            } catch let error as HTTPError where isRestartable {
+                guard try await steps.retries(after: error, of: answer.call) else { throw error }
+                control.download?.update { $0.completedByteCount = 0 }
+                answer = try await steps.answer()
+            }
         }
     }
 

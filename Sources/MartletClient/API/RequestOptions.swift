@@ -30,7 +30,7 @@ public struct RequestOptions: Sendable {
     /// Fields of the session, or of Martlet's own, that are not sent.
     public var omittedFields: Set<HTTPField.Name> {
         get { rare?.omittedFields ?? [] }
-        set { rare = Rare(omittedFields: newValue, trailers: trailers, proxy: proxy) }
+        set { change { $0.omittedFields = newValue } }
     }
 
     /// Whether the body is handed over as it stands on the wire: chunk framing and content coding are not undone.
@@ -39,14 +39,45 @@ public struct RequestOptions: Sendable {
     /// Fields that follow a chunked body (RFC 9110 §6.5). They are sent only where the body has no known length.
     public var trailers: HTTPFields {
         get { rare?.trailers ?? HTTPFields() }
-        set { rare = Rare(omittedFields: omittedFields, trailers: newValue, proxy: proxy) }
+        set { change { $0.trailers = newValue } }
     }
 
     /// Whether the call goes through a proxy; `nil` for the session's word. ``ProxySettings/environment`` is what the
     /// session read when it was made.
     public var proxy: ProxySettings? {
         get { rare?.proxy }
-        set { rare = Rare(omittedFields: omittedFields, trailers: trailers, proxy: newValue) }
+        set { change { $0.proxy = newValue } }
+    }
+
+    /// Whether redirects are followed; `nil` for the session's word.
+    public var redirects: RedirectPolicy? {
+        get { rare?.redirects }
+        set { change { $0.redirects = newValue } }
+    }
+
+    /// Whether the call is made again after passing failures; `nil` for the session's word.
+    public var retry: RetryPolicy? {
+        get { rare?.retry }
+        set { change { $0.retry = newValue } }
+    }
+
+    /// With what a server that asks who is calling is answered; `nil` for the session's word.
+    public var authentication: AuthenticationSettings? {
+        get { rare?.authentication }
+        set { change { $0.authentication = newValue } }
+    }
+
+    /// Whether the session's cookies are sent, and those of the answer kept; `true` by default.
+    public var usesCookies: Bool {
+        get { rare?.usesCookies ?? true }
+        set { change { $0.usesCookies = newValue } }
+    }
+
+    /// The request's `Idempotency-Key`, by which a server knows a repetition: with it, methods that are not idempotent are
+    /// made again as well. All tries of the call have the same; `nil` for none.
+    public var idempotencyKey: IdempotencyKey? {
+        get { rare?.idempotencyKey }
+        set { change { $0.idempotencyKey = newValue } }
     }
 
     /// Whether a request may be sent again on a fresh connection when a kept one turns out to have died, though its
@@ -55,20 +86,42 @@ public struct RequestOptions: Sendable {
     /// A request with an `Idempotency-Key` field may be in any case, and one of which no byte was written always is.
     public var allowsResendingUnsafeMethods = false
 
-    /// What few calls have: one reference, so that options are copied fast.
-    private final class Rare: Sendable {
-        let omittedFields: Set<HTTPField.Name>
-        let trailers: HTTPFields
-        let proxy: ProxySettings?
+    /// What few calls have.
+    private struct Rare: Sendable {
+        var omittedFields: Set<HTTPField.Name> = []
+        var trailers = HTTPFields()
+        var proxy: ProxySettings?
+        var redirects: RedirectPolicy?
+        var retry: RetryPolicy?
+        var authentication: AuthenticationSettings?
+        var usesCookies = true
+        var idempotencyKey: IdempotencyKey?
+    }
 
-        init(omittedFields: Set<HTTPField.Name>, trailers: HTTPFields, proxy: ProxySettings?) {
-            self.proxy = proxy
-            self.omittedFields = omittedFields
-            self.trailers = trailers
+    /// One reference to it, so that options are copied fast.
+    private final class Box: Sendable {
+        let content: Rare
+
+        init(_ content: Rare) {
+            self.content = content
         }
     }
 
-    private var rare: Rare?
+    private var box: Box?
+
+    private var rare: Rare? { box?.content }
+
+    private mutating func change(_ body: (inout Rare) -> Void) {
+        var content = rare ?? Rare()
+        body(&content)
+        box = Box(content)
+    }
+
+    /// Whether the call has more to it than one request, by what is set here.
+    var hasSteps: Bool {
+        guard let rare else { return false }
+        return rare.retry != nil || rare.authentication != nil
+    }
 
     /// No deviations.
     public init() {}
@@ -76,11 +129,18 @@ public struct RequestOptions: Sendable {
     /// Deviations; what is not given is the session's.
     public init(
         timeouts: Timeouts? = nil, priority: RequestPriority? = nil, bodyLimit: ByteCount? = nil,
-        decompresses: Bool? = nil
+        decompresses: Bool? = nil, redirects: RedirectPolicy? = nil, retry: RetryPolicy? = nil,
+        idempotencyKey: IdempotencyKey? = nil
     ) {
         self.timeouts = timeouts
         self.priority = priority
         self.bodyLimit = bodyLimit
         self.decompresses = decompresses
+        guard redirects != nil || retry != nil || idempotencyKey != nil else { return }
+        change { rare in
+            rare.redirects = redirects
+            rare.retry = retry
+            rare.idempotencyKey = idempotencyKey
+        }
     }
 }

@@ -48,6 +48,23 @@ public struct SessionConfiguration: Sendable {
     /// A unix domain socket, where one is set, is where connections lead, proxy or not.
     public var proxy = ProxySettings.environment
 
+    /// Whether redirects are followed; up to 20 by default.
+    public var redirects = RedirectPolicy.follow()
+
+    /// Whether calls that failed for a passing reason are made again; never by default.
+    public var retry = RetryPolicy.never
+
+    /// With what servers that ask who is calling are answered; with nothing by default, and a 401 is an answer.
+    public var authentication = AuthenticationSettings()
+
+    /// The cookies that are sent, and where those of answers are kept; `nil`, which is neither, by default.
+    ///
+    /// A session that acts for many users must not tell one's cookies for another: such a one has a jar for each, in a view.
+    public var cookies: CookieJar?
+
+    /// What changes requests before they go out, in this order; nothing by default.
+    public var interceptors: [any HTTPInterceptor] = []
+
     /// Looks names up; the system's resolver by default.
     public var resolver: any Resolver = SystemResolver()
 

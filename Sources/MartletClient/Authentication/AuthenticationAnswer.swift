@@ -21,17 +21,7 @@ package struct AuthenticationAnswer: Sendable {
         self.init(
             status: status,
             challenges: status == party.status
-                ? AuthenticationAnswer.values(of: party.challengeField, in: fields) : [],
-            information: AuthenticationAnswer.values(of: party.informationField, in: fields))
-    }
-
-    private static func values(of name: String, in fields: FieldBlock) -> [ArraySlice<UInt8>] {
-        var values: [ArraySlice<UInt8>] = []
-        var start = fields.startIndex
-        while let index = fields.firstIndex(of: name, from: start) {
-            values.append(fields.value(at: index))
-            start = index + 1
-        }
-        return values
+                ? fields.rawValues(of: party.challengeField) : [],
+            information: fields.rawValues(of: party.informationField))
     }
 }

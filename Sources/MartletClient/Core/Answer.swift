@@ -46,7 +46,8 @@ final class Answer: Sendable {
     var metrics: HTTPMetrics {
         let timeline = exchange.timeline
         var metrics = HTTPMetrics()
-        metrics.attempts = attempts
+        metrics.attempts = attempts + call.hops.count
+        metrics.hops = call.hops
         metrics.isConnectionReused = exchange.isReused
         metrics.wait = waited.since(call.start)
         metrics.connection = connection.stream.information

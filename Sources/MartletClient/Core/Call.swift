@@ -30,16 +30,32 @@ final class Call: Sendable {
     let isForwarded: Bool
     /// Whether `Proxy-Authorization` is kept back: it is for a proxy, and this goes to a server.
     let hidesProxyAuthorization: Bool
+    /// The name and the password that the URL came with, for its origin.
+    let urlCredentials: Credentials?
+    /// What the call's steps add to the request.
+    let supplement: CallSupplement?
+    /// The requests of the call that came before this one.
+    let hops: [HTTPHop]
 
     init(
         _ method: HTTPRequest.Method, _ fields: HTTPFields, url: HTTPURL, body: HTTPBody,
-        options: RequestOptions, settings: SessionSettings, givenRequest: HTTPRequest? = nil
+        options: RequestOptions, settings: SessionSettings, givenRequest: HTTPRequest? = nil,
+        start: MonotonicTime? = nil
     ) throws(HTTPError) {
-        start = MonotonicTime.now()
-        if let fault = Call.fault(method, url) { throw fault }
+        self.start = start ?? MonotonicTime.now()
+        if method == .connect { throw Call.connectFault(url) }
         self.method = method
-        self.fields = fields
-        self.givenRequest = givenRequest
+        self.fields =
+            options.idempotencyKey == nil ? fields : options.idempotencyKey?.added(to: fields) ?? fields
+        self.givenRequest = options.idempotencyKey == nil ? givenRequest : nil
+        if url.userInfo == nil {
+            urlCredentials = nil
+        } else {
+            urlCredentials = .basic(user: url.user ?? "", password: url.password ?? "")
+        }
+        let url = url.userInfo == nil ? url : url.withoutUserInfo
+        supplement = nil
+        hops = []
         self.url = url
         self.body = body
         timeouts = options.timeouts ?? settings.configuration.timeouts
@@ -70,21 +86,32 @@ final class Call: Sendable {
             givenRequest: request)
     }
 
-    /// What forbids a call that could be composed.
-    private static func fault(_ method: HTTPRequest.Method, _ url: HTTPURL) -> HTTPError? {
-        if url.userInfo != nil {
-            return HTTPError(
-                .invalidURL, phase: .preparing,
-                message: "user names and passwords in URLs are not sent; set an Authorization field instead",
-                origin: url.origin.description)
-        }
-        if method == .connect {
-            return HTTPError(
-                .invalidRequest, phase: .preparing,
-                message: "CONNECT opens tunnels through proxies and is not a request",
-                origin: url.origin.description)
-        }
-        return nil
+    /// The same call with what its steps add to the request.
+    init(_ call: Call, supplement: CallSupplement, hops: [HTTPHop]) {
+        method = call.method
+        fields = call.fields
+        givenRequest = call.givenRequest
+        url = call.url
+        body = call.body
+        options = call.options
+        timeouts = call.timeouts
+        start = call.start
+        settings = call.settings
+        proxy = call.proxy
+        isForwarded = call.isForwarded
+        hidesProxyAuthorization = call.hidesProxyAuthorization
+        urlCredentials = call.urlCredentials
+        asksForCoding = call.asksForCoding
+        undoesCoding = call.undoesCoding
+        self.supplement = supplement
+        self.hops = hops
+    }
+
+    private static func connectFault(_ url: HTTPURL) -> HTTPError {
+        HTTPError(
+            .invalidRequest, phase: .preparing,
+            message: "CONNECT opens tunnels through proxies and is not a request",
+            origin: url.origin.description)
     }
 
     /// Whether content codings are asked for.
@@ -108,6 +135,11 @@ final class Call: Sendable {
         let isForServer = givenRequest.map { Call.isForServer($0) } ?? false
         if isForwarded { return isForServer ? "\(url.scheme)://\(url.hostFieldValue)" : url.absoluteForm }
         return isForServer ? "*" : url.requestTarget
+    }
+
+    /// What the line names that the server gets, behind whatever proxy.
+    var serverTarget: String {
+        givenRequest.map { Call.isForServer($0) } ?? false ? "*" : url.requestTarget
     }
 
     /// Whether a request is `OPTIONS *`, which asks about the server and not about one of its resources.

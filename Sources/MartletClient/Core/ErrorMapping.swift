@@ -16,6 +16,7 @@ extension HTTPError {
     /// The one place where errors of the layers below become the public one. A cancelled exchange has no place here.
     init(_ error: ExchangeError, call: Call, attempts: Int) {
         let origin = call.url.origin.description
+        let attempts = attempts + call.hops.count
         let elapsed = MonotonicTime.now().since(call.start)
         let phase = Phase(error.phase)
         self.init(

@@ -60,11 +60,14 @@ struct RequestComposer {
             try RequestComposer.encode(field, &encoder)
         }
         if let lines = call.settings.defaultLines, call.options.omittedFields.isEmpty, lines.suit(fields) {
-            if !fields.isEmpty { try encodeCookies(fields, &encoder) }
+            if !fields.isEmpty || call.supplement?.cookies != nil { try encodeCookies(fields, &encoder) }
             encoder.lines(call.asksForCoding ? lines.asking : lines.plain)
         } else {
             try encodeCookies(fields, &encoder)
             try encodeDefaults(fields, &encoder)
+        }
+        if let authorization = call.supplement?.authorization {
+            try encoder.field(name: "Authorization", rawValue: authorization)
         }
         if let proxyAuthorization {
             try encoder.field(name: "Proxy-Authorization", value: proxyAuthorization)
@@ -113,7 +116,13 @@ struct RequestComposer {
         if cookies.isEmpty, !isOmitted(.cookie) {
             cookies = call.settings.configuration.headers[values: .cookie]
         }
-        if !cookies.isEmpty { try encoder.field(name: "Cookie", value: cookies.joined(separator: "; ")) }
+        guard let kept = call.supplement?.cookies else {
+            if !cookies.isEmpty { try encoder.field(name: "Cookie", value: cookies.joined(separator: "; ")) }
+            return
+        }
+        // Behind what the caller set: of two cookies of one name most servers take the first.
+        let own = cookies.isEmpty ? [] : Array((cookies.joined(separator: "; ") + "; ").utf8)
+        try encoder.field(name: "Cookie", rawValue: own + kept)
     }
 
     private func encodeDefaults(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {

@@ -18,6 +18,10 @@ package final class SessionCore: Sendable {
     /// The connections.
     package let pool: ConnectionPool
     let loop: EventLoop
+    /// What servers asked for, so that later calls answer unasked.
+    let authenticationMemory = AuthenticationMemory()
+    /// How many repetitions calls may still have.
+    let retryBudget = RetryBudget()
     /// When a request that runs alone waits awake.
     let briefWait = BriefWait()
     /// Guards which calls run: each call's beginning and end, and invalidation.

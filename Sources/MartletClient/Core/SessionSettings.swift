@@ -12,6 +12,8 @@ final class SessionSettings: Sendable {
     let environment: ProxyEnvironment
     /// Whether no call goes through a proxy unless it asks for one itself.
     let isWithoutProxies: Bool
+    /// Whether calls have more to them than one request.
+    let hasSteps: Bool
     /// Whether connections lead elsewhere than to servers, and so never through a proxy.
     private let ignoresProxies: Bool
 
@@ -22,6 +24,9 @@ final class SessionSettings: Sendable {
         self.environment = environment
         ignoresProxies = configuration.dialSettings.ignoresProxies
         isWithoutProxies = ignoresProxies || configuration.proxy.isIdle(environment)
+        hasSteps =
+            configuration.cookies != nil || configuration.retry.attempts > 1
+            || !configuration.authentication.isEmpty || !configuration.interceptors.isEmpty
         self.configuration = configuration
         defaultsNameAcceptEncoding = configuration.headers[.acceptEncoding] != nil
         defaultLines = DefaultLines(configuration)

@@ -9,6 +9,7 @@ package final class TransferControl: TransferGate {
         case none
         case waiting(ConnectionPool.Ticket)
         case exchanging(Exchange)
+        case pausing(OneShot<Void>)
     }
 
     private struct State {
@@ -65,6 +66,7 @@ package final class TransferControl: TransferGate {
         case .none: break
         case .waiting(let ticket): ticket.cancel()
         case .exchanging(let exchange): exchange.cancel()
+        case .pausing(let pause): pause.interrupt()
         }
     }
 

@@ -121,6 +121,17 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// The first value of a name, or nil.
     package func firstValue(of name: String) -> String? { firstIndex(of: name).map { valueString(at: $0) } }
 
+    /// The bytes of every field of a name, in order.
+    package func rawValues(of name: String) -> [ArraySlice<UInt8>] {
+        var values: [ArraySlice<UInt8>] = []
+        var start = startIndex
+        while let index = firstIndex(of: name, from: start) {
+            values.append(value(at: index))
+            start = index + 1
+        }
+        return values
+    }
+
     /// All values of a name, one per field line, in order.
     package func values(of name: String) -> [String] {
         var values: [String] = []

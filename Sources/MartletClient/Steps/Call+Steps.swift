@@ -1,0 +1,100 @@
+import FoundationEssentials
+import MartletTransport
+import MartletWire
+
+extension Call {
+    /// Whether the call is one request, unless its answer leads on.
+    var isPlain: Bool {
+        !settings.hasSteps && !options.hasSteps && urlCredentials == nil
+    }
+
+    var redirectPolicy: RedirectPolicy { options.redirects ?? settings.configuration.redirects }
+
+    var retryPolicy: RetryPolicy { options.retry ?? settings.configuration.retry }
+
+    /// The jar in force.
+    var cookieJar: CookieJar? {
+        options.usesCookies ? settings.configuration.cookies : nil
+    }
+
+    /// With what a 401 is answered. A name and a password in the URL count where the call has none of its own.
+    var authentication: AuthenticationSettings? {
+        var found = options.authentication ?? settings.configuration.authentication
+        if let urlCredentials, options.authentication == nil {
+            found.credentials = urlCredentials
+            found.tokens = nil
+        }
+        return found.isEmpty ? nil : found
+    }
+
+    /// The request as interceptors and delegates see it.
+    var publicRequest: HTTPRequest {
+        givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields)
+    }
+
+    /// What authentication has to know of it.
+    var authenticated: AuthenticatedRequest {
+        let known: AuthenticatedBody =
+            switch body.storage {
+            case .none: .bytes([])
+            case .bytes(let bytes): .bytes(bytes)
+            default: .unknown
+            }
+        // What the session's defaults say counts as the caller's word, as long as it is sent.
+        let hasOwnField =
+            fields.contains(.authorization)
+            || (settings.configuration.headers.contains(.authorization)
+                && !options.omittedFields.contains(.authorization))
+        return AuthenticatedRequest(
+            origin: url.origin, method: method.rawValue, target: serverTarget, body: known,
+            isRepeatable: body.replay != .once, hasOwnField: hasOwnField)
+    }
+
+    /// The call with what an interceptor made of its request.
+    func adapted(_ request: HTTPRequest) throws(HTTPError) -> Call {
+        if request == publicRequest { return self }
+        let url = try HTTPSession.url(of: request)
+        var fields = request.headerFields
+        var options = options
+        if url.origin != self.url.origin {
+            // Whoever sends a request elsewhere says itself what goes along.
+            for name in redirectPolicy.fieldsOfOrigin where fields[name] == self.fields[name] { fields[name] = nil }
+            options.omittedFields.formUnion(redirectPolicy.fieldsOfOrigin.subtracting([.hostField]))
+        }
+        return try Call(
+            request.method, fields, url: url, body: body, options: options, settings: settings,
+            givenRequest: request.path == "*" ? request : nil, start: start)
+    }
+
+    /// The call with what its steps add to the request.
+    func supplemented(_ supplement: CallSupplement, hops: [HTTPHop]) -> Call {
+        Call(self, supplement: supplement, hops: hops)
+    }
+
+    /// The call that follows a redirect.
+    func redirected(_ redirect: RedirectRule.Redirect, by rule: RedirectRule) throws(HTTPError) -> Call {
+        var options = options
+        if redirect.dropsBody { options.trailers = HTTPFields() }
+        if redirect.leavesOrigin, !rule.policy.trustsOtherOrigins {
+            // The session's own fields are meant for where calls begin.
+            options.omittedFields.formUnion(rule.policy.fieldsOfOrigin.subtracting([.hostField]))
+        }
+        return try Call(
+            redirect.method, rule.fields(fields, after: redirect), url: redirect.url,
+            body: redirect.dropsBody ? .none : body, options: options, settings: settings, start: start)
+    }
+}
+
+/// The calendar's time.
+enum WallClock {
+    /// Now, in whole seconds.
+    static var secondsSince1970: Int64 { Int64(Date().timeIntervalSince1970) }
+}
+
+extension HTTPURL {
+    /// The address that a redirect leads to: without user info, and with the fragment of the one before where it has none.
+    func redirected(from url: HTTPURL) -> HTTPURL {
+        let target = userInfo == nil ? self : withoutUserInfo
+        return target.inheritingFragment(of: url)
+    }
+}

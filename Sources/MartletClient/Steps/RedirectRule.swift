@@ -1,0 +1,130 @@
+import MartletWire
+
+/// What a response with a 3xx status leads to.
+struct RedirectRule: Sendable {
+    let policy: RedirectPolicy
+
+    /// What follows.
+    enum Decision: Equatable, Sendable {
+        /// The response is the call's answer.
+        case deliver
+        /// Another request.
+        case follow(Redirect)
+        /// The call fails.
+        case fail(Refusal)
+    }
+
+    /// The request that follows a redirect.
+    struct Redirect: Equatable, Sendable {
+        /// Where to; without user info.
+        var url: HTTPURL
+        var method: HTTPRequest.Method
+        /// Whether the body stays behind, and what describes it.
+        var dropsBody: Bool
+        /// Whether scheme, host or port change.
+        var leavesOrigin: Bool
+    }
+
+    /// Why a redirect is not followed.
+    enum Refusal: Equatable, Sendable {
+        case tooMany(limit: Int)
+        case downgrade(to: HTTPURL.Origin)
+        case unsupportedScheme(String)
+        case malformed(String)
+        case ambiguous
+    }
+
+    /// Decides about a response.
+    /// - Parameters:
+    ///   - url: Where it came from.
+    ///   - isReplayable: Whether the request's body can be sent again.
+    ///   - followed: How many redirects the call has followed before.
+    func decide(
+        _ head: ResponseHead, from url: HTTPURL, method: HTTPRequest.Method, isReplayable: Bool, followed: Int
+    ) -> Decision {
+        guard policy.isFollowing, RedirectRule.mayFollow(head.status) else { return .deliver }
+        let locations = head.fields.rawValues(of: "location")
+        if locations.contains(where: { $0 != locations.first }) { return .fail(.ambiguous) }
+        guard let location = locations.first, !location.isEmpty else { return .deliver }
+        let (next, dropsBody) = rewritten(method, status: head.status)
+        guard dropsBody || isReplayable else { return .deliver }
+        guard followed < policy.limit else { return .fail(.tooMany(limit: policy.limit)) }
+        let target: HTTPURL
+        do throws(HTTPURL.ParseError) {
+            target = try url.resolving(RedirectRule.text(of: location))
+        } catch {
+            if error.code == .unsupportedScheme { return .fail(.unsupportedScheme(error.description)) }
+            return .fail(.malformed(error.description))
+        }
+        if url.scheme == .https, target.scheme == .http, !policy.allowsDowngrade {
+            return .fail(.downgrade(to: target.origin))
+        }
+        return .follow(
+            Redirect(
+                url: target.redirected(from: url), method: next, dropsBody: dropsBody,
+                leavesOrigin: target.origin != url.origin))
+    }
+
+    /// Whether a status may lead to another request.
+    @inline(__always)
+    static func mayFollow(_ status: Int) -> Bool {
+        switch status {
+        case 301, 302, 303, 307, 308: true
+        default: false
+        }
+    }
+
+    /// The method of the next request, and whether it has no body (RFC 9110 §15.4.2–15.4.4).
+    private func rewritten(_ method: HTTPRequest.Method, status: Int) -> (HTTPRequest.Method, Bool) {
+        if policy.statusesThatKeepMethod.contains(status) { return (method, false) }
+        switch status {
+        case 303 where method != .get && method != .head: return (.get, true)
+        case 301 where method == .post, 302 where method == .post: return (.get, true)
+        default: return (method, false)
+        }
+    }
+
+    /// A location as text: what is no UTF-8 is percent-encoded byte by byte, as browsers do, and so is white space inside.
+    private static func text(of location: ArraySlice<UInt8>) -> String {
+        let isText = String(validating: location, as: UTF8.self) != nil
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(location.count)
+        for byte in location {
+            if byte == 0x20 || byte == 0x09 || (byte >= 0x80 && !isText) {
+                let digits = Array("0123456789ABCDEF".utf8)
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The fields of the next request.
+    func fields(_ fields: HTTPFields, after redirect: Redirect) -> HTTPFields {
+        var kept = fields
+        if redirect.dropsBody {
+            for name in RedirectRule.fieldsOfBody { kept[name] = nil }
+        }
+        if redirect.leavesOrigin {
+            kept[.hostField] = nil
+            if !policy.trustsOtherOrigins {
+                for name in policy.fieldsOfOrigin { kept[name] = nil }
+            }
+        }
+        return kept
+    }
+
+    /// What says something about a body that is not sent (RFC 9110 §15.4).
+    private static let fieldsOfBody: [HTTPField.Name] = [
+        .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentRange,
+        .contentDisposition, .transferEncoding, .trailer, .expect, .digest, .contentDigest, .lastModified,
+    ]
+}
+
+extension HTTPField.Name {
+    /// `Digest` (RFC 3230).
+    static let digest = HTTPField.Name("Digest") ?? .expect
+    /// `Content-Digest` (RFC 9530).
+    static let contentDigest = HTTPField.Name("Content-Digest") ?? .expect
+}

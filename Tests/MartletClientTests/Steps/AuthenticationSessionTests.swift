@@ -1,0 +1,104 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+@Suite("Authentication of calls")
+struct AuthenticationSessionTests {
+    private static let basic = OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
+
+    @Test("A 401 without credentials is an answer like any other")
+    func none() async throws {
+        try await TestOrigin.withOrigin { _ in AuthenticationSessionTests.basic } run: { origin in
+            #expect(try await HTTPSession.own().get(origin.url()).statusCode == 401)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("A handler is asked, at most three times, and then the 401 is the answer")
+    func handler() async throws {
+        let counter = Mutex(0)
+        try await TestOrigin.withOrigin { _ in AuthenticationSessionTests.basic } run: { origin in
+            let session = HTTPSession.own { configuration in
+                configuration.authentication.handler = { challenge in
+                    #expect(challenge.realm == "x")
+                    counter.withLock { $0 += 1 }
+                    return .basic(user: "u", password: "wrong")
+                }
+            }
+            #expect(try await session.get(origin.url()).statusCode == 401)
+        }
+        #expect(counter.withLock { $0 } <= 3)
+        #expect(counter.withLock { $0 } >= 1)
+    }
+
+    @Test("The handler's credentials are sent, and the metrics show the challenge")
+    func accepted() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.fields["Authorization"] == "Basic dTpw" ? .text("in") : AuthenticationSessionTests.basic
+        } run: { origin in
+            let session = HTTPSession.own {
+                $0.authentication.handler = { _ in .basic(user: "u", password: "p") }
+            }
+            let exchange = try await session.get(origin.url())
+            #expect(exchange.text == "in")
+            #expect(exchange.metrics.hops.map(\.reason) == [.challenge])
+            #expect(origin.connectionCount == 1)
+        }
+    }
+
+    private struct Provider: TokenProvider {
+        let refreshed = Counter()
+        func token() async throws -> String { "old" }
+        func refresh(after token: String) async throws -> String {
+            refreshed.add()
+            return "new"
+        }
+    }
+
+    @Test("A hundred calls that meet a 401 refresh the token once")
+    func singleFlight() async throws {
+        let provider = Provider()
+        try await TestOrigin.withOrigin { request in
+            request.fields["Authorization"] == "Bearer new" ? .text("in") : OriginResponse(401)
+        } run: { origin in
+            let session = HTTPSession.own {
+                $0.authentication.tokens = SingleFlightTokens(provider)
+                $0.pool.connectionsPerHost = 16
+            }
+            let url = origin.url()
+            let texts = try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<100 { group.addTask { try await session.get(url).text } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(texts == Array(repeating: "in", count: 100))
+        }
+        #expect(provider.refreshed.count == 1)
+    }
+
+    @Test("A body that can be read once cannot be sent with credentials after a 401: that is the answer")
+    func once() async throws {
+        try await TestOrigin.withOrigin { request in
+            _ = try await request.collectText()
+            return AuthenticationSessionTests.basic
+        } run: { origin in
+            let session = HTTPSession.own {
+                $0.authentication.handler = { _ in .basic(user: "u", password: "p") }
+            }
+            let exchange = try await session.post(origin.url(), body: .once(Pieces("hello"), length: 5))
+            #expect(exchange.statusCode == 401)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("What the caller set is sent as it is")
+    func ownField() async throws {
+        try await TestOrigin.withOrigin { request in .text(request.fields["Authorization"] ?? "-") } run: { origin in
+            let session = HTTPSession.own { $0.authentication.credentials = .basic(user: "u", password: "p") }
+            var request = try HTTPRequest(method: .get, url: origin.url())
+            #expect(try await session.send(request).text == "Basic dTpw")
+            request.headerFields[.authorization] = "Mine x"
+            #expect(try await session.send(request).text == "Mine x")
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Cookies of a session")
+struct CookieSessionTests {
+    @Test("What a server sets is told it again, also on the way of a redirect")
+    func kept() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.path == "/set"
+                ? OriginResponse(302, fields: ["Location": "/see", "Set-Cookie": "a=1", "Set-Cookie": "b=2; Path=/"])
+                : .text(request.fields["Cookie"] ?? "-")
+        } run: { origin in
+            let jar = CookieJar()
+            let session = HTTPSession.own { $0.cookies = jar }
+            #expect(try await session.get(origin.url("/set")).text == "a=1; b=2")
+            #expect(try await session.get(origin.url("/see")).text == "a=1; b=2")
+            #expect(await jar.allCookies.count == 2)
+        }
+    }
+
+    @Test("Cookies of the caller come first, and those of the jar with them in one field")
+    func joined() async throws {
+        try await TestOrigin.withOrigin { request in
+            .text(request.fields.values(of: "Cookie").joined(separator: "|")).with {
+                $0.fields.append("Set-Cookie", "jar=1")
+            }
+        } run: { origin in
+            let session = HTTPSession.own { $0.cookies = CookieJar() }
+            _ = try await session.get(origin.url())
+            var request = try HTTPRequest(method: .get, url: origin.url())
+            request.headerFields[.cookie] = "mine=2"
+            #expect(try await session.send(request).text == "mine=2; jar=1")
+        }
+    }
+
+    @Test("A call can do without, and a session has none of its own accord")
+    func without() async throws {
+        try await TestOrigin.withOrigin { request in
+            .text(request.fields["Cookie"] ?? "-").with { $0.fields.append("Set-Cookie", "a=1") }
+        } run: { origin in
+            let jar = CookieJar()
+            let session = HTTPSession.own { $0.cookies = jar }
+            var options = RequestOptions()
+            options.usesCookies = false
+            let request = try HTTPRequest(method: .get, url: origin.url())
+            _ = try await session.send(request, options: options)
+            #expect(await jar.allCookies.isEmpty)
+            _ = try await session.send(request)
+            #expect(try await session.send(request, options: options).text == "-")
+            #expect(try await session.send(request).text == "a=1")
+            let plain = HTTPSession.own()
+            _ = try await plain.send(request)
+            #expect(try await plain.send(request).text == "-")
+        }
+    }
+
+    @Test("Cookies go by the address, whatever the Host field says")
+    func hostField() async throws {
+        try await TestOrigin.withOrigin { request in
+            .text(request.fields["Cookie"] ?? "-").with { $0.fields.append("Set-Cookie", "a=1") }
+        } run: { origin in
+            let jar = CookieJar()
+            let session = HTTPSession.own { $0.cookies = jar }
+            var request = try HTTPRequest(method: .get, url: origin.url())
+            request.headerFields[HTTPField.Name("Host") ?? .accept] = "bank.example"
+            _ = try await session.send(request)
+            #expect(await jar.allCookies.map(\.domain) == ["127.0.0.1"])
+        }
+    }
+}

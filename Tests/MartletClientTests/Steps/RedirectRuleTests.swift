@@ -1,0 +1,212 @@
+import MartletWire
+import Testing
+
+@testable import MartletClient
+
+@Suite("Redirects: what follows")
+struct RedirectRuleTests {
+    private static func head(_ status: Int, _ locations: String...) throws -> ResponseHead {
+        let lines = locations.map { "Location: \($0)\r\n" }.joined()
+        return try head(bytes: Array("HTTP/1.1 \(status) x\r\n\(lines)\r\n".utf8))
+    }
+
+    private static func head(bytes: [UInt8]) throws -> ResponseHead {
+        var machine = ClientMachine(limits: WireLimits())
+        machine.startRequest(method: "GET")
+        let event = try machine.receive(bytes.span).event
+        guard case .head(let head, _) = event else {
+            Issue.record("no head")
+            throw CancellationError()
+        }
+        return head
+    }
+
+    private static func decide(
+        _ status: Int, _ location: String, from url: String = "https://a.example/dir/page?q#part",
+        method: HTTPRequest.Method = .get, isReplayable: Bool = true, followed: Int = 0,
+        policy: RedirectPolicy = .follow()
+    ) throws -> RedirectRule.Decision {
+        RedirectRule(policy: policy).decide(
+            try head(status, location), from: try HTTPURL(url), method: method, isReplayable: isReplayable,
+            followed: followed)
+    }
+
+    private static func followed(_ decision: RedirectRule.Decision) throws -> RedirectRule.Redirect {
+        guard case .follow(let redirect) = decision else {
+            Issue.record("not followed: \(decision)")
+            throw CancellationError()
+        }
+        return redirect
+    }
+
+    /// RFC 9110 §15.4: status, method before, method after, whether the body stays behind.
+    @Test(
+        "The method after each status is that of RFC 9110",
+        arguments: [
+            (301, "GET", "GET", false), (301, "POST", "GET", true), (301, "PUT", "PUT", false),
+            (301, "HEAD", "HEAD", false), (302, "GET", "GET", false), (302, "POST", "GET", true),
+            (302, "DELETE", "DELETE", false), (303, "GET", "GET", false), (303, "HEAD", "HEAD", false),
+            (303, "POST", "GET", true), (303, "PUT", "GET", true), (303, "DELETE", "GET", true),
+            (307, "POST", "POST", false), (307, "PUT", "PUT", false), (308, "POST", "POST", false),
+            (308, "PATCH", "PATCH", false),
+        ])
+    func methods(_ status: Int, _ before: String, _ after: String, _ drops: Bool) throws {
+        let method = try #require(HTTPRequest.Method(before))
+        let redirect = try RedirectRuleTests.followed(
+            try RedirectRuleTests.decide(status, "/next", method: method))
+        #expect(redirect.method.rawValue == after)
+        #expect(redirect.dropsBody == drops)
+    }
+
+    @Test("Other statuses are answers", arguments: [200, 201, 300, 304, 305, 306, 309, 399, 401, 503])
+    func others(_ status: Int) throws {
+        #expect(try RedirectRuleTests.decide(status, "/next") == .deliver)
+    }
+
+    @Test("A redirect without a place to go is an answer")
+    func nowhere() throws {
+        let url = try HTTPURL("http://a.example/")
+        let rule = RedirectRule(policy: .follow())
+        #expect(
+            try rule.decide(
+                RedirectRuleTests.head(302), from: url, method: .get, isReplayable: true, followed: 0)
+                == .deliver)
+        #expect(try RedirectRuleTests.decide(302, "") == .deliver)
+    }
+
+    @Test("A policy that refuses delivers them all")
+    func refusing() throws {
+        #expect(try RedirectRuleTests.decide(302, "/next", policy: .refuse) == .deliver)
+    }
+
+    @Test(
+        "A reference is resolved against the address it came from",
+        arguments: [
+            ("/next", "https://a.example/next#part"), ("other", "https://a.example/dir/other#part"),
+            ("?x=1", "https://a.example/dir/page?x=1#part"), ("//b.example/c", "https://b.example/c#part"),
+            ("../up", "https://a.example/up#part"), ("#new", "https://a.example/dir/page?q#new"),
+            ("https://c.example", "https://c.example/#part"), ("/with space", "https://a.example/with%20space#part"),
+            ("/ü", "https://a.example/%C3%BC#part"), ("/a%2fb", "https://a.example/a%2fb#part"),
+        ])
+    func places(_ location: String, _ expected: String) throws {
+        let redirect = try RedirectRuleTests.followed(try RedirectRuleTests.decide(302, location))
+        #expect(redirect.url.absoluteString == expected)
+    }
+
+    @Test("Bytes that are no UTF-8 go on as they came, percent-encoded")
+    func latin() throws {
+        let head = try RedirectRuleTests.head(
+            bytes: Array("HTTP/1.1 302 x\r\nLocation: /caf".utf8) + [0xE9] + Array("\r\n\r\n".utf8))
+        let decision = RedirectRule(policy: .follow()).decide(
+            head, from: try HTTPURL("http://a.example/"), method: .get, isReplayable: true, followed: 0)
+        #expect(try RedirectRuleTests.followed(decision).url.path == "/caf%E9")
+    }
+
+    @Test("User info in a location never becomes credentials")
+    func userInfo() throws {
+        let redirect = try RedirectRuleTests.followed(
+            try RedirectRuleTests.decide(302, "https://user:secret@a.example/x"))
+        #expect(redirect.url.user == nil)
+        #expect(redirect.url.password == nil)
+    }
+
+    @Test(
+        "Schemes that are not http and https are refused",
+        arguments: [
+            "file:///etc/passwd", "ftp://a.example/", "gopher://a.example/", "data:text/html,x", "javascript:alert(1)",
+            "unix:/run/x", "ws://a.example/", "mailto:a@b.c",
+        ])
+    func schemes(_ location: String) throws {
+        guard case .fail(.unsupportedScheme) = try RedirectRuleTests.decide(302, location) else {
+            Issue.record("not refused")
+            return
+        }
+    }
+
+    @Test("From https to http is refused unless it is allowed")
+    func downgrade() throws {
+        let decision = try RedirectRuleTests.decide(302, "http://a.example/")
+        #expect(decision == .fail(.downgrade(to: try HTTPURL("http://a.example/").origin)))
+        var policy = RedirectPolicy.follow()
+        policy.allowsDowngrade = true
+        let redirect = try RedirectRuleTests.followed(
+            try RedirectRuleTests.decide(302, "http://a.example/", policy: policy))
+        #expect(redirect.leavesOrigin)
+    }
+
+    @Test("Two locations that differ are refused; two that are the same are one")
+    func ambiguous() throws {
+        let url = try HTTPURL("http://a.example/")
+        let rule = RedirectRule(policy: .follow())
+        func decide(_ second: String) throws -> RedirectRule.Decision {
+            rule.decide(
+                try RedirectRuleTests.head(302, "/one", second), from: url, method: .get, isReplayable: true,
+                followed: 0)
+        }
+        #expect(try decide("/two") == .fail(.ambiguous))
+        #expect(try RedirectRuleTests.followed(try decide("/one")).url.path == "/one")
+    }
+
+    @Test("A body that cannot be sent again makes 307 an answer, but not 303")
+    func replay() throws {
+        #expect(try RedirectRuleTests.decide(307, "/n", method: .post, isReplayable: false) == .deliver)
+        _ = try RedirectRuleTests.followed(
+            try RedirectRuleTests.decide(303, "/n", method: .post, isReplayable: false))
+    }
+
+    @Test("The redirect behind the last that is allowed fails the call")
+    func limit() throws {
+        let policy = RedirectPolicy.follow(limit: 20)
+        _ = try RedirectRuleTests.followed(try RedirectRuleTests.decide(302, "/n", followed: 19, policy: policy))
+        #expect(try RedirectRuleTests.decide(302, "/n", followed: 20, policy: policy) == .fail(.tooMany(limit: 20)))
+    }
+
+    @Test(
+        "Scheme, host and port make the origin",
+        arguments: [
+            ("https://a.example:443/x", false), ("https://A.EXAMPLE/x", false), ("https://a.example:444/x", true),
+            ("https://b.a.example/x", true), ("https://a.example./x", true), ("//a.example/x", false),
+        ])
+    func origin(_ location: String, _ leaves: Bool) throws {
+        let redirect = try RedirectRuleTests.followed(try RedirectRuleTests.decide(302, location))
+        #expect(redirect.leavesOrigin == leaves)
+    }
+
+    @Test("Fields of credentials stay at their origin, and those that were declared secret")
+    func secrets() throws {
+        var policy = RedirectPolicy.follow()
+        let key = try #require(HTTPField.Name("X-Api-Key"))
+        policy.secretFields = [key]
+        var fields = HTTPFields()
+        fields[.authorization] = "Basic x"
+        fields[.cookie] = "a=b"
+        fields[.proxyAuthorization] = "Basic y"
+        fields[key] = "k"
+        fields[.accept] = "text/plain"
+        let rule = RedirectRule(policy: policy)
+        var redirect = RedirectRule.Redirect(
+            url: try HTTPURL("https://b.example/"), method: .get, dropsBody: false, leavesOrigin: true)
+        let kept = rule.fields(fields, after: redirect)
+        #expect(kept.count == 1)
+        #expect(kept[.accept] == "text/plain")
+        redirect.leavesOrigin = false
+        #expect(rule.fields(fields, after: redirect) == fields)
+        redirect.leavesOrigin = true
+        policy.trustsOtherOrigins = true
+        #expect(RedirectRule(policy: policy).fields(fields, after: redirect) == fields)
+    }
+
+    @Test("What describes a body goes with it")
+    func bodyFields() throws {
+        var fields = HTTPFields()
+        fields[.contentType] = "text/plain"
+        fields[.contentEncoding] = "gzip"
+        fields[.expect] = "100-continue"
+        fields[.userAgent] = "x"
+        let redirect = RedirectRule.Redirect(
+            url: try HTTPURL("https://b.example/"), method: .get, dropsBody: true, leavesOrigin: false)
+        let kept = RedirectRule(policy: .follow()).fields(fields, after: redirect)
+        #expect(kept.count == 1)
+        #expect(kept[.userAgent] == "x")
+    }
+}

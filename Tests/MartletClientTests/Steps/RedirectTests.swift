@@ -1,0 +1,139 @@
+import Martlet
+import MartletTesting
+import SystemPackage
+import Testing
+
+@Suite("Redirects over the wire")
+struct RedirectTests {
+    @Test("A redirect is followed, and the exchange says where it ended and what came before")
+    func followed() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.path == "/a" ? .redirect(to: "/b") : .text("there")
+        } run: { origin in
+            let exchange = try await HTTPSession.own().get(origin.url("/a#part"))
+            #expect(exchange.text == "there")
+            #expect(exchange.url.path == "/b")
+            #expect(exchange.url.fragment == "part")
+            #expect(exchange.metrics.hops.count == 1)
+            let hop = try #require(exchange.metrics.hops.first)
+            #expect(hop.reason == .redirect)
+            #expect(hop.status == 302)
+            #expect(hop.url.path == "/a")
+            #expect(exchange.metrics.attempts == 2)
+            // The first connection carried the second request.
+            #expect(origin.connectionCount == 1)
+        }
+    }
+
+    @Test("A policy that refuses gives the redirect as the answer, for a session and for a call")
+    func refused() async throws {
+        try await TestOrigin.withOrigin { _ in .redirect(to: "/b") } run: { origin in
+            let session = HTTPSession.own { $0.redirects = .refuse }
+            #expect(try await session.get(origin.url("/a")).statusCode == 302)
+            var options = RequestOptions()
+            options.redirects = .refuse
+            let request = try HTTPRequest(method: .get, url: origin.url("/a"))
+            #expect(try await HTTPSession.own().send(request, options: options).statusCode == 302)
+        }
+    }
+
+    @Test("A loop ends at the limit with an error that has the last redirect")
+    func loop() async throws {
+        try await TestOrigin.withOrigin { _ in .redirect(to: "/again") } run: { origin in
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.own().get(origin.url("/again"))
+            }
+            #expect(error?.code == .tooManyRedirects)
+            #expect(error?.exchange?.statusCode == 302)
+            #expect(origin.requests.count == 21)
+        }
+    }
+
+    @Test("307 sends the body again, 303 does not")
+    func bodies() async throws {
+        try await TestOrigin.withOrigin { request in
+            switch request.path {
+            case "/307": return .redirect(to: "/end", status: 307)
+            case "/303": return .redirect(to: "/end", status: 303)
+            default:
+                let body = try await request.collectText()
+                return .text("\(request.method) \(request.fields["Content-Type"] ?? "-") \(body)")
+            }
+        } run: { origin in
+            let session = HTTPSession.own()
+            let kept = try await session.post(origin.url("/307"), body: .text("hello"))
+            #expect(kept.text == "POST text/plain; charset=utf-8 hello")
+            let dropped = try await session.post(origin.url("/303"), body: .text("hello"))
+            #expect(dropped.text == "GET - ")
+        }
+    }
+
+    @Test("A body that can be read once makes 307 the answer")
+    func once() async throws {
+        try await TestOrigin.withOrigin { request in
+            _ = try await request.collectText()
+            return .redirect(to: "/end", status: 307)
+        } run: { origin in
+            let exchange = try await HTTPSession.own().post(
+                origin.url("/307"), body: .once(Pieces("hello"), length: 5))
+            #expect(exchange.statusCode == 307)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("A redirect whose body never ends is followed at once, on another connection")
+    func endlessBody() async throws {
+        let first = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 302 Found\r\nLocation: /next\r\n\r\nand so on"), .awaitClose)
+        let second = ServerScript(.expectRequestHead, .sendOK, .awaitClose)
+        try await TestOrigin.withOrigin(scripts: first, second) { origin in
+            let exchange = try await HTTPSession.own().get(origin.url())
+            #expect(exchange.text == "ok")
+            #expect(origin.connectionCount == 2)
+        }
+    }
+
+    @Test("Streams and downloads follow redirects as well")
+    func others() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { request in
+            request.path == "/a" ? .redirect(to: "/b") : .text("there")
+        } run: { origin in
+            let session = HTTPSession.own()
+            let text = try await session.stream(try HTTPRequest(method: .get, url: origin.url("/a"))) { _, body in
+                String(decoding: try await body.collect(), as: UTF8.self)
+            }
+            #expect(text == "there")
+            let path = FilePath(folder.path + "/file")
+            try await session.download(HTTPRequest(method: .get, url: origin.url("/a")), to: path)
+            #expect(try folder.contents() == ["file"])
+        }
+    }
+
+    @Test("The total clock counts from the first request")
+    func totalClock() async throws {
+        try await TestOrigin.withOrigin { request in
+            .redirect(to: "/again").with { $0.delay = .milliseconds(60) }
+        } run: { origin in
+            var timeouts = Timeouts()
+            timeouts.total = .milliseconds(400)
+            let session = HTTPSession.own { $0.timeouts = timeouts }
+            let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            #expect(error?.clock == .total)
+            #expect((error?.attempts ?? 0) >= 2)
+        }
+    }
+
+    @Test("Cancelling ends a chain that does not end by itself")
+    func cancelled() async throws {
+        try await TestOrigin.withOrigin { request in
+            .redirect(to: "/again").with { $0.delay = .milliseconds(20) }
+        } run: { origin in
+            let session = HTTPSession.own { $0.redirects = .follow(limit: 100_000) }
+            let task = Task { try await session.get(origin.url()) }
+            try await origin.waitForRequests(count: 3)
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import Testing
+
+@testable import MartletClient
+
+@Suite("Retries: whether and when")
+struct RetryRuleTests {
+    private static func delay(
+        _ outcome: RetryRule.Outcome, policy: RetryPolicy = .transient(), attempt: Int = 1, timeouts408: Int = 0,
+        elapsed: Duration = .zero, remaining: Duration? = nil, random: Double = 1, isIdempotent: Bool = true,
+        isReplayable: Bool = true
+    ) -> Duration? {
+        RetryRule(policy: policy, isIdempotent: isIdempotent, isReplayable: isReplayable).delay(
+            after: outcome, attempt: attempt, timeouts408: timeouts408, elapsed: elapsed, remaining: remaining,
+            random: random)
+    }
+
+    private static func failure(_ code: HTTPError.Code, wasSent: Bool = true, clock: HTTPError.Clock? = nil)
+        -> RetryRule.Outcome
+    {
+        .failure(HTTPError(code, phase: .awaitingHead, message: "x", wasSent: wasSent, clock: clock))
+    }
+
+    @Test("A policy of never makes no call again")
+    func never() {
+        #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), policy: .never) == nil)
+        #expect(RetryRuleTests.delay(RetryRuleTests.failure(.connectFailed), policy: .never) == nil)
+    }
+
+    @Test("Passing statuses are tried again, others are answers", arguments: [408, 429, 502, 503, 504])
+    func statuses(_ status: Int) {
+        #expect(RetryRuleTests.delay(.status(status, retryAfter: nil)) != nil)
+        for other in [200, 301, 400, 401, 404, 500, 501] {
+            #expect(RetryRuleTests.delay(.status(other, retryAfter: nil)) == nil)
+        }
+    }
+
+    @Test("408 is tried again once")
+    func requestTimeout() {
+        #expect(RetryRuleTests.delay(.status(408, retryAfter: nil), attempt: 2, timeouts408: 1) == nil)
+    }
+
+    @Test("The number of tries is a bound")
+    func attempts() {
+        #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), attempt: 2) != nil)
+        #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), attempt: 3) == nil)
+    }
+
+    @Test("The wait is a random part of a span that doubles, up to the longest")
+    func backoff() {
+        let policy = RetryPolicy.transient(
+            attempts: 100, backoff: .exponential(from: .milliseconds(200), upTo: .seconds(1)))
+        func span(_ attempt: Int, _ random: Double) -> Duration? {
+            RetryRuleTests.delay(
+                .status(503, retryAfter: nil), policy: policy, attempt: attempt, random: random)
+        }
+        #expect(span(1, 1) == .milliseconds(200))
+        #expect(span(2, 1) == .milliseconds(400))
+        #expect(span(3, 1) == .milliseconds(800))
+        #expect(span(4, 1) == .seconds(1))
+        #expect(span(99, 1) == .seconds(1))
+        #expect(span(1, 0) == .zero)
+        #expect(span(3, 0.5) == .milliseconds(400))
+    }
+
+    @Test("Spans that cannot be doubled without end do not overflow")
+    func overflow() {
+        let policy = RetryPolicy.transient(
+            attempts: .max, backoff: .exponential(from: .seconds(Int64.max / 4), upTo: .seconds(Int64.max / 2)))
+        #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), policy: policy, attempt: 1_000_000) != nil)
+    }
+
+    @Test("Retry-After takes the place of the back-off, up to the longest that is waited for")
+    func retryAfter() throws {
+        func wait(_ status: Int, _ value: String) -> Duration? {
+            RetryRuleTests.delay(.status(status, retryAfter: RetryAfter(Array(value.utf8), now: 784_111_777)))
+        }
+        #expect(wait(503, "7") == .seconds(7))
+        #expect(wait(429, "Sun, 06 Nov 1994 08:49:47 GMT") == .seconds(10))
+        #expect(wait(503, "1000000000") == .seconds(60))
+        #expect(wait(503, "99999999999999999999999999") == .seconds(60))
+        #expect(wait(503, "Sun, 06 Nov 1984 08:49:47 GMT") == .zero)
+        // Garbage leaves the back-off as it is, and 502 has no such field.
+        #expect(wait(503, "-1") == .milliseconds(200))
+        #expect(wait(503, "soon") == .milliseconds(200))
+        #expect(wait(502, "7") == .milliseconds(200))
+    }
+
+    @Test("No try begins that the total clock would end before it starts")
+    func totalClock() {
+        let outcome = RetryRule.Outcome.status(503, retryAfter: RetryAfter(Array("5".utf8), now: 0))
+        #expect(RetryRuleTests.delay(outcome, remaining: .seconds(5)) == nil)
+        #expect(RetryRuleTests.delay(outcome, remaining: .seconds(6)) == .seconds(5))
+    }
+
+    @Test("Nor one behind the policy's own limit of time")
+    func timeLimit() {
+        var policy = RetryPolicy.transient(backoff: .constant(.seconds(1)))
+        policy.timeLimit = .seconds(10)
+        let outcome = RetryRule.Outcome.status(503, retryAfter: nil)
+        #expect(RetryRuleTests.delay(outcome, policy: policy, elapsed: .seconds(8)) == .seconds(1))
+        #expect(RetryRuleTests.delay(outcome, policy: policy, elapsed: .seconds(9)) == nil)
+    }
+
+    @Test("A request that may have been sent is made again only where that does no harm")
+    func safety() {
+        #expect(RetryRuleTests.delay(RetryRuleTests.failure(.connectionLost), isIdempotent: false) == nil)
+        #expect(
+            RetryRuleTests.delay(RetryRuleTests.failure(.connectFailed, wasSent: false), isIdempotent: false) != nil)
+        #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), isIdempotent: false) == nil)
+        #expect(RetryRuleTests.delay(RetryRuleTests.failure(.connectFailed, wasSent: false), isReplayable: false) == nil)
+        var policy = RetryPolicy.transient()
+        policy.includesUnsafeMethods = true
+        #expect(RetryRuleTests.delay(RetryRuleTests.failure(.connectionLost), policy: policy, isIdempotent: false) != nil)
+    }
+
+    @Test(
+        "Errors that another try cannot mend are not tried again",
+        arguments: [HTTPError.Code.tlsFailed, .protocolViolation, .limitExceeded, .bodyTooLarge, .invalidURL, .fileFailed])
+    func lasting(_ code: HTTPError.Code) {
+        #expect(RetryRuleTests.delay(RetryRuleTests.failure(code)) == nil)
+    }
+
+    @Test("The total clock ends a call; the others end a try")
+    func clocks() {
+        #expect(RetryRuleTests.delay(RetryRuleTests.failure(.timedOut, clock: .total)) == nil)
+        for clock in [HTTPError.Clock.connect, .head, .idle, .poolWait] {
+            #expect(RetryRuleTests.delay(RetryRuleTests.failure(.timedOut, clock: clock)) != nil)
+        }
+    }
+
+    @Test("Ten repetitions are free, and then each five calls pay for one")
+    func budget() {
+        let budget = RetryBudget()
+        for _ in 0..<10 { #expect(budget.withdraw()) }
+        #expect(!budget.withdraw())
+        for _ in 0..<5 { budget.deposit(0.2) }
+        #expect(budget.withdraw())
+        #expect(!budget.withdraw())
+    }
+
+    @Test("A long quiet time does not save up for a storm")
+    func budgetLimit() {
+        let budget = RetryBudget()
+        for _ in 0..<100_000 { budget.deposit(1) }
+        var count = 0
+        while budget.withdraw() { count += 1 }
+        #expect(count == 100)
+    }
+}

@@ -1,0 +1,155 @@
+import FoundationEssentials
+import Martlet
+import MartletTesting
+import SystemPackage
+import Testing
+
+@Suite("Retries over the wire")
+struct RetryTests {
+    private static func session(
+        _ policy: RetryPolicy = .transient(backoff: .constant(.zero)),
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> HTTPSession {
+        HTTPSession.own { configuration in
+            configuration.retry = policy
+            change(&configuration)
+        }
+    }
+
+    @Test("A passing refusal is asked again until it passes, and the metrics show each try")
+    func passing() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.number < 3 ? OriginResponse(503) : .text("up")
+        } run: { origin in
+            let exchange = try await RetryTests.session().get(origin.url())
+            #expect(exchange.text == "up")
+            #expect(exchange.metrics.hops.map(\.reason) == [.retry, .retry])
+            #expect(exchange.metrics.hops.map(\.status) == [503, 503])
+        }
+    }
+
+    @Test("Without a policy the refusal is the answer")
+    func never() async throws {
+        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin in
+            #expect(try await HTTPSession.own().get(origin.url()).statusCode == 503)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("When all tries are used the last answer is the answer")
+    func exhausted() async throws {
+        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin in
+            #expect(try await RetryTests.session().get(origin.url()).statusCode == 503)
+            #expect(origin.requests.count == 3)
+        }
+    }
+
+    @Test("A body that was cut is fetched again where it is collected")
+    func cutBody() async throws {
+        let cut = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
+        let whole = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: cut, whole) { origin in
+            let exchange = try await RetryTests.session().get(origin.url())
+            #expect(exchange.text == "0123456789")
+            #expect(exchange.metrics.hops.map(\.error) == [.truncated])
+        }
+    }
+
+    @Test("A stream that was cut is not: its reader has had a part of it")
+    func cutStream() async throws {
+        let cut = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
+        try await TestOrigin.withOrigin(scripts: cut) { origin in
+            let error = await #expect(throws: HTTPError.self) {
+                try await RetryTests.session().stream(try HTTPRequest(method: .get, url: origin.url())) { _, body in
+                    for try await _ in body {}
+                }
+            }
+            #expect(error?.code == .truncated)
+            #expect(origin.connectionCount == 1)
+        }
+    }
+
+    @Test("A download that was cut begins again, and the file is whole")
+    func cutDownload() async throws {
+        let folder = try TemporaryFolder()
+        let cut = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
+        let whole = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: cut, whole) { origin in
+            let path = folder.path + "/file"
+            try await RetryTests.session().download(
+                HTTPRequest(method: .get, url: origin.url()), to: FilePath(path))
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == "0123456789")
+            #expect(try folder.contents() == ["file"])
+        }
+    }
+
+    @Test("A POST that was sent is not made again, unless it has a key")
+    func unsafe() async throws {
+        let dying = ServerScript(.expectRequestHead, .readBody(4), .close)
+        let sound = ServerScript(.expectRequestHead, .readBody(4), .sendOK, .awaitClose)
+        try await TestOrigin.withOrigin(scripts: dying, sound) { origin in
+            let session = RetryTests.session()
+            let request = try HTTPRequest(method: .post, url: origin.url())
+            await #expect(throws: HTTPError.self) { try await session.send(request, body: .text("body")) }
+            #expect(origin.connectionCount == 1)
+        }
+        try await TestOrigin.withOrigin(scripts: dying, sound) { origin in
+            var options = RequestOptions()
+            options.idempotencyKey = .random
+            let request = try HTTPRequest(method: .post, url: origin.url())
+            let exchange = try await RetryTests.session().send(request, body: .text("body"), options: options)
+            #expect(exchange.text == "ok")
+            let keys = Set(origin.requests.map { $0.fields["Idempotency-Key"] })
+            #expect(origin.connectionCount == 2)
+            #expect(keys.count <= 1)
+        }
+    }
+
+    @Test("Cancelling ends the wait between two tries at once")
+    func cancelled() async throws {
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(503, fields: ["Retry-After": "50"])
+        } run: { origin in
+            let session = RetryTests.session()
+            let task = Task { try await session.get(origin.url()) }
+            try await origin.ledger.waitForCounts { $0.responses == 1 }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
+    @Test("A wait that the total clock would end is not begun: the refusal is the answer")
+    func totalClock() async throws {
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(503, fields: ["Retry-After": "50"])
+        } run: { origin in
+            let session = RetryTests.session { $0.timeouts.total = .seconds(20) }
+            #expect(try await session.get(origin.url()).statusCode == 503)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("A session whose budget is spent makes no call again")
+    func budget() async throws {
+        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin in
+            let session = RetryTests.session(.transient(attempts: 2, backoff: .constant(.zero), budget: 0))
+            for _ in 0..<15 { _ = try await session.get(origin.url()) }
+            #expect(origin.requests.count == 25)
+        }
+    }
+
+    @Test("A connection that is refused is tried again")
+    func refused() async throws {
+        let closed = try await TestOrigin.start { _ in .text("x") }
+        let url = closed.url()
+        await closed.stop()
+        let error = await #expect(throws: HTTPError.self) { try await RetryTests.session().get(url) }
+        #expect(error?.code == .connectFailed)
+        #expect(error?.attempts == 3)
+    }
+}
