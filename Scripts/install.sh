@@ -25,6 +25,7 @@ is_present() {
         libbrotli-dev) pkg-config --exists libbrotlidec ;;
         libzstd-dev) pkg-config --exists libzstd ;;
         apache2-bin) command -v apache2 ;;
+        tinyproxy-bin) command -v tinyproxy ;;
         golang-go) command -v go ;;
         libcurl4-openssl-dev) pkg-config --exists libcurl ;;
         libc6-dev) test -e /usr/include/stdlib.h ;;
@@ -47,6 +48,10 @@ build=(pkg-config libssl-dev zlib1g-dev)
 case "${1:-}" in
     build) wanted=("${build[@]}") ;;
     test | soak) wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates publicsuffix) ;;
+    test | soak)
+        wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates)
+        wanted+=(squid tinyproxy-bin microsocks)
+        ;;
     bench) wanted=("${build[@]}" nginx wrk curl openssl python3 golang-go libcurl4-openssl-dev gcc libc6-dev valgrind) ;;
     traits) wanted=("${build[@]}" libbrotli-dev libzstd-dev) ;;
     lint) wanted=() ;;

@@ -95,12 +95,21 @@ struct BatchEngine: Sendable {
                 decompresses: request.decompresses ? nil : false)
             options.version = request.version
             options.omittedFields = request.headers.omitted
+            if !request.proxy.isEmpty { options.proxy = try proxy(request) }
             let body = request.body.map { HTTPBody.bytes($0, contentType: nil) } ?? .none
             let exchange = try await session.send(
                 method, url, headers: request.headers.fields, body: body, options: options)
             return BatchReply.line(request.sequence, exchange)
         } catch {
             return BatchReply.line(request.sequence, BatchFault(error))
+        }
+    }
+
+    private static func proxy(_ request: BatchRequest) throws(BatchFault) -> ProxySettings {
+        do throws(UsageError) {
+            return try ProxyPlan.settings(request.proxy)
+        } catch {
+            throw BatchFault(.unsupported, error.description)
         }
     }
 

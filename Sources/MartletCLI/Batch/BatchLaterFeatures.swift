@@ -8,11 +8,9 @@ enum BatchLaterFeatures {
             let text = try member.string()
             guard text == "manual" else { throw unsupported(member, "following redirects") }
         case "max_redirects": _ = try member.count()
-        case "auth", "proxy", "proxy_user":
-            guard member.isNull else {
-                throw unsupported(member, member.name == "auth" ? "credentials" : "proxies")
-            }
-        case "cookie_jar", "proxytunnel", "trusted_redirect":
+        case "auth":
+            guard member.isNull else { throw unsupported(member, "credentials") }
+        case "cookie_jar", "trusted_redirect":
             guard try !member.bool() else { throw unsupported(member, "this") }
         case "cache":
             let text = try member.string()

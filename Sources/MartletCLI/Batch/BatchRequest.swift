@@ -22,6 +22,7 @@ struct BatchRequest: Sendable {
     var startsClean = false
     var keepsPath = false
     var connection = BatchConnection()
+    var proxy = ProxyPlan.Wish()
 
     /// Reads a line. The number is kept even if the rest is refused.
     static func read(_ line: [UInt8]) -> (sequence: JSONValue, request: Result<BatchRequest, BatchFault>) {
@@ -82,6 +83,9 @@ struct BatchRequest: Sendable {
                 try BatchConnection.redirection(try item.string())
             }
         case "ca_file": connection.authorityFile = member.isNull ? nil : try member.string()
+        case "proxy": proxy.address = member.isNull ? nil : try member.string()
+        case "proxy_user": proxy.user = member.isNull ? nil : try member.string()
+        case "proxytunnel": proxy.tunnelsEverything = try member.bool()
         default: try BatchLaterFeatures.check(member)
         }
     }

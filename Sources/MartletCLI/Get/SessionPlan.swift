@@ -16,6 +16,7 @@ enum SessionPlan {
         if let delay = options.attemptDelay { configuration.connectRace.attemptDelay = delay }
         configuration.socketOptions.keepAliveInterval = options.keepAliveInterval
         if let wait = options.continueTimeout { configuration.continueTimeout = wait }
+        configuration.proxy = try ProxyPlan.settings(options.proxy)
         if let name = options.interface { setInterface(name, &configuration) }
         if usesTLS { configuration.tls = try tls(options) }
         return configuration

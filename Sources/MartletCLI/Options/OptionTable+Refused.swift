@@ -20,11 +20,11 @@ extension OptionTable {
         ),
         ("cookies are not supported yet", "cookie/b cookie-jar/c junk-session-cookies/j"),
         (
-            "proxies are not supported yet",
-            "proxy/x proxy-user/U noproxy preproxy proxytunnel/p proxy1.0 socks4 socks4a socks5 socks5-hostname"
-                + " socks5-basic socks5-gssapi socks5-gssapi-nec socks5-gssapi-service proxy-anyauth proxy-basic"
-                + " proxy-cacert proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-digest"
-                + " proxy-header proxy-insecure proxy-key proxy-key-type proxy-negotiate proxy-ntlm proxy-pass"
+            "this part of proxies is not supported",
+            "preproxy proxy1.0 socks4 socks4a"
+                + " socks5-gssapi socks5-gssapi-nec socks5-gssapi-service proxy-anyauth"
+                + " proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-digest"
+                + " proxy-header proxy-key proxy-key-type proxy-negotiate proxy-ntlm proxy-pass"
                 + " proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert"
                 + " proxy-tls13-ciphers proxy-tlsauthtype proxy-tlspassword proxy-tlsuser proxy-tlsv1 haproxy-protocol"
                 + " suppress-connect-headers"

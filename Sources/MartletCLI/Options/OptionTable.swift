@@ -3,7 +3,7 @@ import Martlet
 /// Every option of `get`: curl's that are carried out, curl's that are refused by name, and our own.
 enum OptionTable {
     /// All of them.
-    static let all = request + body + output + connection + security + general + refused
+    static let all = request + body + output + connection + proxy + security + general + refused
 
     /// By long name.
     static let byName = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }
@@ -142,6 +142,35 @@ enum OptionTable {
             group.transfer.keepAliveInterval = .seconds(try OptionValues.number(text, "--keepalive-time"))
         },
         .flag("tcp-nodelay", nil) { _ in },
+    ]
+
+    private static let proxy: [CurlOption] = [
+        .value("proxy", "x", "URL", "a proxy: http, https, socks5 or socks5h; empty for none") {
+            $0.transfer.proxy.address = $1
+        },
+        .value("proxy-user", "U", "USER:PASSWORD", "what the proxy is told of who asks") {
+            $0.transfer.proxy.user = $1
+        },
+        .flag("proxy-basic", nil) { _ in },
+        .value("noproxy", nil, "LIST", "the servers reached without a proxy; * for all") {
+            $0.transfer.proxy.exceptions = $1
+        },
+        .flag("proxytunnel", "p", "a tunnel through the proxy for http as well") {
+            $0.transfer.proxy.tunnelsEverything = true
+        },
+        .value("socks5", nil, "HOST[:PORT]", "a SOCKS5 proxy; names are looked up here") {
+            $0.transfer.proxy.address = ProxyPlan.socks($1, "socks5")
+        },
+        .value("socks5-hostname", nil, "HOST[:PORT]", "a SOCKS5 proxy, which looks names up") {
+            $0.transfer.proxy.address = ProxyPlan.socks($1, "socks5h")
+        },
+        .flag("socks5-basic", nil) { _ in },
+        .value("proxy-cacert", nil, "FILE", "trust these authorities alone for an HTTPS proxy") {
+            $0.transfer.proxy.authorityFile = $1
+        },
+        .flag("proxy-insecure", nil, "accept any certificate from an HTTPS proxy") {
+            $0.transfer.proxy.acceptsAnyCertificate = true
+        },
     ]
 
     private static let security: [CurlOption] = [

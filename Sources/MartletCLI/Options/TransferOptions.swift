@@ -69,6 +69,8 @@ struct TransferOptions: Sendable {
     var attemptDelay: Duration?
     var keepAliveInterval: Duration? = .seconds(60)
 
+    var proxy = ProxyPlan.Wish()
+
     // MARK: TLS
 
     var acceptsAnyCertificate = false

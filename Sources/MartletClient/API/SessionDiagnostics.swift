@@ -88,11 +88,11 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
 
     private static func origin(of key: ConnectionKey) -> String {
         let destination = key.destination
+        // Where requests are handed to the proxy, it is the place itself.
+        if let proxy = key.proxy, proxy.forwards(isSecure: destination.isSecure) { return "\(proxy)" }
         let name =
             destination.host.utf8.contains(UInt8(ascii: ":")) ? "[\(destination.host)]" : destination.host
         let place = "\(destination.isSecure ? "https" : "http")://\(name):\(destination.port)"
-        // Where requests are handed to the proxy, it is the place itself.
-        guard let proxy = key.proxy, proxy.destination != destination else { return place }
-        return "\(place) through \(proxy)"
+        return key.proxy.map { "\(place) through \($0)" } ?? place
     }
 }

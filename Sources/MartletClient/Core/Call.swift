@@ -154,7 +154,7 @@ final class Call: Sendable {
 
     /// Where its connection leads: the server, or the proxy that it is handed to.
     var destination: Destination {
-        if isForwarded, let proxy { return proxy.destination }
+        if isForwarded, let proxy { return proxy.forwardingDestination }
         return Destination(isSecure: url.scheme == .https, host: url.host, port: url.port)
     }
 

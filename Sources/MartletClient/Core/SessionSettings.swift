@@ -38,7 +38,12 @@ final class SessionSettings: Sendable {
         for url: HTTPURL, _ own: ProxySettings?, request: () -> HTTPRequest
     ) throws(HTTPError) -> ProxyServer? {
         if ignoresProxies { return nil }
-        return try (own ?? configuration.proxy).proxy(for: url, environment, request: request)
+        let found = try (own ?? configuration.proxy).proxy(for: url, environment, request: request)
+        // A proxy that is handed a request goes where its URL says: only a tunnel can lead elsewhere, as in curl.
+        let leadsElsewhere = configuration.connectRedirections.contains {
+            $0.applies(to: url.host, port: url.port)
+        }
+        return leadsElsewhere ? found?.tunnellingEverything() : found
     }
 }
 

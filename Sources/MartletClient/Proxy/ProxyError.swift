@@ -54,7 +54,11 @@ public struct ProxyError: Error, Sendable {
             body = refusal.body
             isBodyComplete = refusal.isBodyComplete
         case .wire(let error):
-            kind = error.code == .emptyResponse ? .connectionLost : .protocolViolation
+            kind =
+                switch error.code {
+                case .emptyResponse, .truncated: .connectionLost
+                default: .protocolViolation
+                }
         case .socks(let fault):
             switch fault {
             case .refused(let reply): kind = .socksRefused(code: Int(reply.rawValue))

@@ -31,7 +31,7 @@ struct ProxyDial {
     /// Opens the connection.
     func run() async throws(ExchangeError) -> Dialer.Connected {
         let connected: Dialer.Connected
-        if destination == proxy.destination {
+        if proxy.forwards(isSecure: destination.isSecure) {
             connected = try await reachProxy()
         } else {
             connected =

@@ -103,7 +103,8 @@ public struct ConnectRedirection: Hashable, Sendable, Codable {
         self.toPort = toPort
     }
 
-    func applies(to host: String, port: Int) -> Bool {
+    /// Whether it applies to a host, in lower case, and a port.
+    package func applies(to host: String, port: Int) -> Bool {
         (fromHost == nil || fromHost == host) && (fromPort == nil || fromPort == port)
     }
 }

@@ -178,21 +178,4 @@ struct OutputTests {
             #expect(numbers[1] < 64 * 1024, "in KiB")
         }
     }
-
-    @Test("A proxy in the environment that is not used yet is not passed over in silence")
-    func proxyNote() async throws {
-        try await withRoutes { origin, directory in
-            let url = origin.url("/json")
-            let noted = try await Program.run([url], environment: ["http_proxy=http://127.0.0.1:1"])
-            #expect(noted.status == 0)
-            #expect(noted.errors.contains("http_proxy is set, but proxies are not supported yet"))
-            for exception in ["127.0.0.1", "*", "127.0.0.0/8", "x.test, 127.0.0.1"] {
-                let run = try await Program.run(
-                    [url], environment: ["http_proxy=http://127.0.0.1:1", "no_proxy=\(exception)"])
-                #expect(run.errors.isEmpty, "\(exception)")
-            }
-            #expect(
-                try await Program.run([url], environment: ["HTTP_PROXY=http://127.0.0.1:1"]).errors.isEmpty)
-        }
-    }
 }

@@ -6,9 +6,8 @@ struct RefusedOptionTests {
     static let later = [
         "-L", "--location", "--location-trusted", "--max-redirs", "--post301", "-u", "--user", "--digest",
         "--basic",
-        "--anyauth", "--oauth2-bearer", "-n", "--netrc", "--netrc-file", "-x", "--proxy", "--proxy-user",
-        "-U",
-        "--noproxy", "--socks5", "--socks5-hostname", "-p", "--retry", "--retry-delay", "--retry-max-time",
+        "--anyauth", "--oauth2-bearer", "-n", "--netrc", "--netrc-file", "--preproxy", "--socks4",
+        "--proxy-digest", "--proxy-header", "--retry", "--retry-delay", "--retry-max-time",
         "--retry-all-errors", "-b", "--cookie", "-c", "--cookie-jar", "-j", "-F", "--form", "-Z",
         "--parallel",
         "--parallel-max", "-C", "--continue-at", "-z", "--time-cond", "--etag-save", "--etag-compare",

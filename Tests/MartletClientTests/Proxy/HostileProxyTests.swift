@@ -111,12 +111,9 @@ struct HostileProxyTests {
 
     @Test("An end before the head is over is told as such")
     func ends() async throws {
-        for (bytes, kind) in [
-            ("", .connectionLost), ("HTTP/1.1 200 OK\r\nX: y", .protocolViolation),
-            ("HTTP/1.1 100 Continue\r\n\r\n", .protocolViolation),
-        ] as [(String, ProxyError.Kind)] {
+        for bytes in ["", "HTTP/1.1 200 OK\r\nX: y", "HTTP/1.1 100 Continue\r\n\r\n"] {
             let error = try await failure(.expectRequestHead, .send(bytes), .close)
-            #expect([kind, .connectionLost].contains(try cause(error).kind))
+            #expect(try cause(error).kind == .connectionLost)
         }
         let reset = try await failure(.expectRequestHead, .reset)
         #expect(try cause(reset).kind == .connectionLost)

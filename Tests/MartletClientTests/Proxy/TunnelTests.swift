@@ -111,6 +111,42 @@ struct TunnelTests {
         }
     }
 
+    @Test("A plain request that is to be led elsewhere is tunnelled there")
+    func plainRedirection() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let proxy = try TestProxy(to: origin.port)
+            defer { proxy.close() }
+            let session = try ProxyScene.session(proxy.port) {
+                $0.connectRedirections = [ConnectRedirection(fromHost: "a.test", toHost: "b.test", toPort: 9)]
+            }
+            #expect(try await session.get("http://a.test/p").text == "x")
+            #expect(proxy.targets == ["b.test:9"])
+            #expect(origin.requests.map(\.target) == ["/p"])
+        }
+    }
+
+    @Test("A server at the proxy's own place is reached through the proxy like any other")
+    func ownPlace() async throws {
+        let inner = TestProxy.Settings(isSocks: true)
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let proxy = try TestProxy(to: origin.port, inner)
+            defer { proxy.close() }
+            let settings = try ProxySettings.socks5("127.0.0.1", port: proxy.port)
+            let session = HTTPSession.own { $0.proxy = settings }
+            #expect(try await session.get("http://127.0.0.1:\(proxy.port)/").text == "x")
+            #expect(proxy.targets == ["127.0.0.1:\(proxy.port)"])
+        }
+        let (context, tls) = try ProxyScene.certificate()
+        try await TestOrigin.withOrigin(.tls(), handler: .fixed(.text("x"))) { origin in
+            let proxy = try TestProxy(to: origin.port, TestProxy.Settings(context: context))
+            defer { proxy.close() }
+            let settings = try ProxySettings.https("localhost:\(proxy.port)", tls: tls)
+            let session = HTTPSession.trusting(origin) { $0.proxy = settings }
+            #expect(try await session.get("https://localhost:\(proxy.port)/").text == "x")
+            #expect(proxy.targets == ["localhost:\(proxy.port)"])
+        }
+    }
+
     @Test("A 2xx has no body, whatever it announces, and interim answers may come first")
     func announcedBody() async throws {
         for opening in [

@@ -1,0 +1,89 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Options of get about proxies")
+struct ProxyOptionTests {
+    @Test("-x hands a plain request to the proxy, and -U tells it who asks")
+    func forwarding() async throws {
+        try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { proxy in
+            let run = try await Program.run(
+                "-sS", "-x", "127.0.0.1:\(proxy.port)", "-U", "me:hunter2", "http://a.test/p")
+            #expect(run.status == 0 && run.text == "x", "\(run.errors)")
+            #expect(proxy.requests.map(\.target) == ["http://a.test/p"])
+            #expect(
+                proxy.requests[0].fields.values(of: "Proxy-Authorization") == ["Basic bWU6aHVudGVyMg=="])
+        }
+    }
+
+    @Test("The environment names proxies; HTTP_PROXY in capitals, and an empty -x, do not")
+    func environment() async throws {
+        try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { origin in
+            let variable = "http_proxy=http://127.0.0.1:\(origin.port)"
+            let named = try await Program.run(["-sS", "http://a.test/1"], environment: [variable])
+            #expect(named.status == 0)
+            let url = origin.url("/2")
+            #expect(
+                try await Program.run(["-sS", url], environment: ["HTTP_PROXY=http://127.0.0.1:1"]).status
+                    == 0)
+            let dead = "http_proxy=http://127.0.0.1:1"
+            for arguments in [["-x", "", url], ["--noproxy", "127.0.0.1", url], ["--noproxy", "*", url]] {
+                #expect(try await Program.run(["-sS"] + arguments, environment: [dead]).status == 0)
+            }
+            #expect(
+                try await Program.run(["-sS", url], environment: [dead, "no_proxy=x.test, 127.0.0.0/8"])
+                    .status
+                    == 0)
+            #expect(try await Program.run(["-sS", url], environment: [dead]).status == 7)
+            // --noproxy takes the place of no_proxy.
+            #expect(
+                try await Program.run(
+                    ["-sS", "--noproxy", "x.test", url], environment: [dead, "no_proxy=*"]
+                ).status == 7)
+            #expect(origin.requests.first?.target == "http://a.test/1")
+        }
+    }
+
+    @Test("Tunnels and SOCKS lead to real servers", arguments: ["-p", "--socks5", "--socks5-hostname"])
+    func tunnels(_ option: String) async throws {
+        try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { origin in
+            if option == "-p" {
+                try await SquidProxy.withServer { squid in
+                    let run = try await Program.run("-sSp", "-x", "127.0.0.1:\(squid.openPort)", origin.url())
+                    #expect(run.status == 0 && run.text == "x", "\(run.errors)")
+                }
+            } else {
+                try await MicroSocks.withServer { socks in
+                    let run = try await Program.run("-sS", option, "127.0.0.1:\(socks.port)", origin.url())
+                    #expect(run.status == 0 && run.text == "x", "\(run.errors)")
+                    let refused = try await Program.run(
+                        "-sS", option, "127.0.0.1:\(socks.port)", "http://127.0.0.1:1/")
+                    #expect(refused.status == 97)
+                }
+            }
+            #expect(origin.requests.map(\.target) == ["/"])
+        }
+    }
+
+    @Test("Exit codes are curl's: 5 for a proxy that cannot be found, 7 not reached, 56 refused")
+    func exitCodes() async throws {
+        for (proxy, url, code) in [
+            ("http://no-such-host.invalid:1", "http://a.test/", 5), ("ftp://p", "http://a.test/", 5),
+            ("p:99999", "http://a.test/", 5), ("127.0.0.1:1", "http://a.test/", 7),
+            ("127.0.0.1:1", "https://a.test/", 7),
+        ] as [(String, String, Int32)] {
+            let run = try await Program.run("-sS", "-x", proxy, url)
+            #expect(run.status == code, "\(proxy) \(url): \(run.errors)")
+            let curl = try await Curl.run("--noproxy", "", "-x", proxy, url)
+            // curl calls a scheme that it does not know a failure to connect.
+            if !proxy.hasPrefix("ftp") { #expect(curl.exitCode == code) }
+        }
+        try await SquidProxy.withServer { squid in
+            let arguments = ["-x", "me:wrong@127.0.0.1:\(squid.basicPort)", "https://127.0.0.1:1/"]
+            let run = try await Program.run(["-sS"] + arguments)
+            #expect(run.status == 56, "\(run.errors)")
+            #expect(!run.errors.contains("wrong"))
+            #expect(try await Curl.run(["--noproxy", ""] + arguments).exitCode == 56)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import Martlet
+import Testing
+
+@Suite("Proxies of other people's making", .timeLimit(.minutes(3)))
+struct RealProxyTests {
+    private let user = ProxyCredentials(user: "me", password: "hunter2")
+
+    private func session(
+        _ proxy: ProxySettings, _ certificates: Certificates
+    ) -> HTTPSession {
+        .trusting(certificates) { $0.proxy = proxy }
+    }
+
+    /// Fetches plain and secure, each twice, and a megabyte through each.
+    private func exercise(
+        _ proxy: ProxySettings, _ nginx: NginxServer, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> HTTPSession {
+        let session = session(proxy, nginx.certificates)
+        for (port, scheme) in [(nginx.plainPort, "http"), (nginx.tlsPort, "https")] {
+            for _ in 0..<2 {
+                let hello = try await session.get(nginx.url(port, "/hello.txt", scheme: scheme))
+                #expect(hello.text == Site.hello, sourceLocation: sourceLocation)
+                #expect(hello.metrics.proxy != nil, sourceLocation: sourceLocation)
+            }
+            let bytes = try await session.get(nginx.url(port, "/bytes.bin", scheme: scheme))
+            #expect(bytes.body == Site.bytes, sourceLocation: sourceLocation)
+        }
+        return session
+    }
+
+    @Test("Squid is handed plain requests, and asked for tunnels")
+    func squid() async throws {
+        try await NginxServer.withServer { nginx in
+            try await SquidProxy.withServer { squid in
+                let session = try await exercise(.http("127.0.0.1:\(squid.openPort)"), nginx)
+                // One connection for what it is handed, one for the tunnel.
+                #expect(session.poolStatus.opened == 2)
+            }
+        }
+    }
+
+    @Test("Squid takes Basic, unasked and asked for")
+    func squidBasic() async throws {
+        try await NginxServer.withServer { nginx in
+            try await SquidProxy.withServer { squid in
+                let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+                for credentials in [user, shy] {
+                    _ = try await exercise(
+                        .http("127.0.0.1:\(squid.basicPort)", credentials: credentials), nginx)
+                }
+            }
+        }
+    }
+
+    @Test("Squid refuses the wrong password: an answer where it is handed requests, an error for tunnels")
+    func squidRefusal() async throws {
+        try await NginxServer.withServer { nginx in
+            try await SquidProxy.withServer { squid in
+                let wrong = ProxyCredentials(user: "me", password: "swordfish")
+                let session = session(
+                    try .http("127.0.0.1:\(squid.basicPort)", credentials: wrong), nginx.certificates)
+                let plain = try await session.get(nginx.url(nginx.plainPort, "/hello.txt"))
+                #expect(plain.response.status.code == 407)
+                let url = nginx.url(nginx.tlsPort, "/hello.txt", scheme: "https")
+                let error = try #require(
+                    await #expect(throws: HTTPError.self) { try await session.get(url) })
+                #expect(error.code == .proxyFailed && error.phase == .tunnelling)
+                let cause = try #require(error.underlying as? ProxyError)
+                #expect(cause.wantsCredentials)
+                #expect(cause.response?.headerFields[.proxyAuthenticate] == "Basic realm=\"nest\"")
+                #expect(String(decoding: cause.body, as: UTF8.self).contains("ERR_CACHE_ACCESS_DENIED"))
+            }
+        }
+    }
+
+    @Test("Squid over TLS carries TLS inside of its TLS")
+    func squidOverTLS() async throws {
+        try await NginxServer.withServer { nginx in
+            try await SquidProxy.withServer { squid in
+                let tls = TLSSettings(trust: .only(.file(squid.certificates.authority)))
+                _ = try await exercise(.https("localhost:\(squid.tlsPort)", tls: tls), nginx)
+            }
+        }
+    }
+
+    @Test("Squid tells why it cannot reach a server")
+    func unreachable() async throws {
+        try await SquidProxy.withServer { squid in
+            let session = session(try .http("127.0.0.1:\(squid.openPort)"), squid.certificates)
+            let error = try #require(
+                await #expect(throws: HTTPError.self) { try await session.get("https://127.0.0.1:1/") })
+            let cause = try #require(error.underlying as? ProxyError)
+            #expect(cause.kind == .refused(status: 503))
+            #expect(!cause.body.isEmpty && cause.isBodyComplete)
+        }
+    }
+
+    @Test("Tinyproxy takes Basic, and closes after each answer")
+    func tinyproxy() async throws {
+        try await NginxServer.withServer { nginx in
+            try await TinyProxy.withServer { proxy in
+                _ = try await exercise(.http("127.0.0.1:\(proxy.port)", credentials: user), nginx)
+                let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+                _ = try await exercise(.http("127.0.0.1:\(proxy.port)", credentials: shy), nginx)
+                let session = session(try .http("127.0.0.1:\(proxy.port)"), nginx.certificates)
+                let url = nginx.url(nginx.tlsPort, "/hello.txt", scheme: "https")
+                let error = await #expect(throws: HTTPError.self) { try await session.get(url) }
+                #expect((error?.underlying as? ProxyError)?.wantsCredentials == true)
+            }
+        }
+    }
+
+    @Test(
+        "Microsocks leads to names and addresses",
+        arguments: [ProxyNameResolution.resolvedLocally, .resolvedRemotely])
+    func microsocks(_ names: ProxyNameResolution) async throws {
+        try await NginxServer.withServer { nginx in
+            try await MicroSocks.withServer { proxy in
+                _ = try await exercise(
+                    .socks5("127.0.0.1", port: Int(proxy.port), names: names), nginx)
+                let session = session(
+                    try .socks5("127.0.0.1", port: Int(proxy.port), names: names), nginx.certificates)
+                let error = try #require(
+                    await #expect(throws: HTTPError.self) { try await session.get("http://127.0.0.1:1/") })
+                #expect((error.underlying as? ProxyError)?.kind == .socksRefused(code: 5))
+            }
+        }
+    }
+
+    @Test("Microsocks takes its user, and nobody else")
+    func microsocksUser() async throws {
+        try await NginxServer.withServer { nginx in
+            try await MicroSocks.withServer(demandsUser: true) { proxy in
+                _ = try await exercise(
+                    .socks5("127.0.0.1", port: Int(proxy.port), credentials: user), nginx)
+                for wrong in [ProxyCredentials(user: "me", password: "swordfish"), nil] {
+                    let session = session(
+                        try .socks5("127.0.0.1", port: Int(proxy.port), credentials: wrong),
+                        nginx.certificates)
+                    let url = nginx.url(nginx.plainPort, "/hello.txt")
+                    let error = await #expect(throws: HTTPError.self) { try await session.get(url) }
+                    #expect((error?.underlying as? ProxyError)?.wantsCredentials == true)
+                }
+            }
+        }
+    }
+}
