@@ -19,7 +19,7 @@ struct CookieAcceptanceRule {
         let (domain, isHostOnly) = try reach(request, host)
         if request.isSecure, !isSecure { throw .insecureOrigin }
         if request.sameSite == .none, !request.isSecure { throw .crossSiteWithoutSecure }
-        let path = request.path.map { String(decoding: $0, as: UTF8.self) }
+        let path = try path(request)
         let isPromiseKept = CookiePrefixRule(name: request.name, value: request.value)
             .allows(isSecure: request.isSecure, isHostOnly: isHostOnly, path: path)
         guard isPromiseKept else { throw .prefixNotHonored }
@@ -51,6 +51,14 @@ struct CookieAcceptanceRule {
             domain.utf8.count >= registrable.utf8.count
         else { throw .publicSuffix }
         return (domain, false)
+    }
+
+    /// The path it was given in so many words. One that is not UTF-8 would go to no request, and is refused
+    /// here, where it is told.
+    private func path(_ request: SetCookie) throws(CookieRefusal.Reason) -> String? {
+        guard let bytes = request.path else { return nil }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw .invalidPath }
+        return text
     }
 
     /// `Max-Age` counts before `Expires`; what is neither ends with the session.

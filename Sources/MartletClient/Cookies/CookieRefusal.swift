@@ -10,6 +10,8 @@ public struct CookieRefusal: Sendable, Hashable, CustomStringConvertible {
         case empty
         /// `Domain` is not ASCII.
         case invalidDomain
+        /// `Path` is not UTF-8.
+        case invalidPath
         /// `Domain` is not the host's own, or one above it.
         case foreignDomain
         /// `Domain` is a public suffix, or above the host's.
@@ -47,6 +49,7 @@ extension CookieRefusal.Reason {
         case .tooLarge: "name and value have more than 4,096 bytes"
         case .empty: "neither a name nor a value"
         case .invalidDomain: "Domain is not a host name"
+        case .invalidPath: "Path is not UTF-8"
         case .foreignDomain: "Domain is not one of the host's"
         case .publicSuffix: "Domain is a public suffix"
         case .insecureOrigin: "Secure over a connection that is not"

@@ -41,6 +41,19 @@ struct CookieRuleTests {
         }
     }
 
+    @Test("A path in other than UTF-8 is refused; one in UTF-8 goes to no request, since those are ASCII")
+    func otherPaths() throws {
+        var scene = CookieScene()
+        let url = try HTTPURL("https://site.org/\u{E9}")
+        let field = Array("a=b; Path=/".utf8) + [0xE9]
+        let refusals = scene.store.receive([field], from: url, isSecure: true, now: scene.now)
+        #expect(refusals.map(\.reason) == [.invalidPath])
+        #expect(try scene.receive("a=b; Path=/\u{E9}", from: "https://site.org/") == [])
+        #expect(try scene.header("https://site.org/\u{E9}") == nil)
+        #expect(try scene.receive("a=b; Path=/%C3%A9", from: "https://site.org/") == [])
+        #expect(try scene.header("https://site.org/\u{E9}") == "a=b")
+    }
+
     @Test("A cookie may be set for any path of its host")
     func otherPath() throws {
         #expect(try path("/x/y", for: "/x/y/z", from: "/quite/elsewhere"))
