@@ -3,6 +3,6 @@ extension FuzzEntry {
     package static let all: [FuzzEntry] = [
         responseHead, responseStream, chunkedBody, requestStream, requestWriting, fieldValues, url,
         contentCoding,
-        session, setCookie,
+        session, setCookie, challenges,
     ]
 }

@@ -34,7 +34,7 @@ struct CredentialsTests {
         #expect(throws: CredentialsError.colonInUser) {
             try Credentials.basic(user: "a:b", password: "c").unaskedValue()
         }
-        for text in ["a\u{0}", "a\r\nX: y", "\t", "\u{7F}"] {
+        for text in ["a\u{0}", "a\r\nX y", "\t", "\u{7F}"] {
             #expect(throws: CredentialsError.controlCharacter) {
                 try Credentials.basic(user: text, password: "c").unaskedValue()
             }
