@@ -16,6 +16,7 @@ struct BatchSession: Sendable {
         configuration.pool.idleConnectionsPerHost = configuration.pool.connectionsPerHost
         configuration.pool.totalConnections = max(configuration.pool.totalConnections, parallel)
         if let file = Environment["SSLKEYLOGFILE"], !file.isEmpty { configuration.tls.keyLogFile = file }
+        configuration.redirects = .refuse
         base = HTTPSession(configuration: configuration)
     }
 

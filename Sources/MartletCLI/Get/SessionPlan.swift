@@ -10,6 +10,7 @@ enum SessionPlan {
     ) throws(UsageError) -> SessionConfiguration {
         var configuration = SessionConfiguration.default
         configuration.resolveOverrides = options.overrides
+        configuration.redirects = .refuse
         configuration.connectRedirections = options.redirections
         configuration.unixSocketPath = options.unixSocketPath
         configuration.connectRace.families = options.families

@@ -9,7 +9,7 @@ struct AuthenticationSessionTests {
 
     @Test("A 401 without credentials is an answer like any other")
     func none() async throws {
-        try await TestOrigin.withOrigin { _ in AuthenticationSessionTests.basic } run: { origin in
+        try await TestOrigin.withOrigin { _ in AuthenticationSessionTests.basic } run: { origin async throws in
             #expect(try await HTTPSession.own().get(origin.url()).statusCode == 401)
             #expect(origin.requests.count == 1)
         }
@@ -18,7 +18,7 @@ struct AuthenticationSessionTests {
     @Test("A handler is asked, at most three times, and then the 401 is the answer")
     func handler() async throws {
         let counter = Mutex(0)
-        try await TestOrigin.withOrigin { _ in AuthenticationSessionTests.basic } run: { origin in
+        try await TestOrigin.withOrigin { _ in AuthenticationSessionTests.basic } run: { origin async throws in
             let session = HTTPSession.own { configuration in
                 configuration.authentication.handler = { challenge in
                     #expect(challenge.realm == "x")
@@ -36,7 +36,7 @@ struct AuthenticationSessionTests {
     func accepted() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == "Basic dTpw" ? .text("in") : AuthenticationSessionTests.basic
-        } run: { origin in
+        } run: { origin async throws in
             let session = HTTPSession.own {
                 $0.authentication.handler = { _ in .basic(user: "u", password: "p") }
             }
@@ -61,7 +61,7 @@ struct AuthenticationSessionTests {
         let provider = Provider()
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == "Bearer new" ? .text("in") : OriginResponse(401)
-        } run: { origin in
+        } run: { origin async throws in
             let session = HTTPSession.own {
                 $0.authentication.tokens = SingleFlightTokens(provider)
                 $0.pool.connectionsPerHost = 16
@@ -81,7 +81,7 @@ struct AuthenticationSessionTests {
         try await TestOrigin.withOrigin { request in
             _ = try await request.collectText()
             return AuthenticationSessionTests.basic
-        } run: { origin in
+        } run: { origin async throws in
             let session = HTTPSession.own {
                 $0.authentication.handler = { _ in .basic(user: "u", password: "p") }
             }
@@ -93,7 +93,7 @@ struct AuthenticationSessionTests {
 
     @Test("What the caller set is sent as it is")
     func ownField() async throws {
-        try await TestOrigin.withOrigin { request in .text(request.fields["Authorization"] ?? "-") } run: { origin in
+        try await TestOrigin.withOrigin { request in .text(request.fields["Authorization"] ?? "-") } run: { origin async throws in
             let session = HTTPSession.own { $0.authentication.credentials = .basic(user: "u", password: "p") }
             var request = try HTTPRequest(method: .get, url: origin.url())
             #expect(try await session.send(request).text == "Basic dTpw")

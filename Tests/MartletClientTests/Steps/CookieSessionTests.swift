@@ -10,7 +10,7 @@ struct CookieSessionTests {
             request.path == "/set"
                 ? OriginResponse(302, fields: ["Location": "/see", "Set-Cookie": "a=1", "Set-Cookie": "b=2; Path=/"])
                 : .text(request.fields["Cookie"] ?? "-")
-        } run: { origin in
+        } run: { origin async throws in
             let jar = CookieJar()
             let session = HTTPSession.own { $0.cookies = jar }
             #expect(try await session.get(origin.url("/set")).text == "a=1; b=2")
@@ -25,7 +25,7 @@ struct CookieSessionTests {
             .text(request.fields.values(of: "Cookie").joined(separator: "|")).with {
                 $0.fields.append("Set-Cookie", "jar=1")
             }
-        } run: { origin in
+        } run: { origin async throws in
             let session = HTTPSession.own { $0.cookies = CookieJar() }
             _ = try await session.get(origin.url())
             var request = try HTTPRequest(method: .get, url: origin.url())
@@ -38,7 +38,7 @@ struct CookieSessionTests {
     func without() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Cookie"] ?? "-").with { $0.fields.append("Set-Cookie", "a=1") }
-        } run: { origin in
+        } run: { origin async throws in
             let jar = CookieJar()
             let session = HTTPSession.own { $0.cookies = jar }
             var options = RequestOptions()
@@ -59,7 +59,7 @@ struct CookieSessionTests {
     func hostField() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Cookie"] ?? "-").with { $0.fields.append("Set-Cookie", "a=1") }
-        } run: { origin in
+        } run: { origin async throws in
             let jar = CookieJar()
             let session = HTTPSession.own { $0.cookies = jar }
             var request = try HTTPRequest(method: .get, url: origin.url())

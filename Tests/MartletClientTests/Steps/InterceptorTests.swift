@@ -21,7 +21,7 @@ struct InterceptorTests {
         try await TestOrigin.withOrigin { request in
             request.path == "/a"
                 ? .redirect(to: "/b") : .text(request.fields["X-Signature"] ?? "-")
-        } run: { origin in
+        } run: { origin async throws in
             let session = HTTPSession.own { $0.interceptors = [Signing()] }
             #expect(try await session.get(origin.url("/a")).text == "1/1 /b")
             #expect(origin.requests.first?.fields["X-Signature"] == "0/0 /a")
@@ -36,7 +36,7 @@ struct InterceptorTests {
 
     @Test("What one throws is what the call throws, and nothing is sent")
     func throwing() async throws {
-        try await TestOrigin.withOrigin { _ in .text("x") } run: { origin in
+        try await TestOrigin.withOrigin { _ in .text("x") } run: { origin async throws in
             let session = HTTPSession.own { $0.interceptors = [Refusing()] }
             await #expect(throws: Refusal()) { try await session.get(origin.url()) }
             #expect(origin.connectionCount == 0)
@@ -54,7 +54,7 @@ struct InterceptorTests {
     func again() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/ever" ? OriginResponse(202) : (request.number < 3 ? OriginResponse(202) : .text("done"))
-        } run: { origin in
+        } run: { origin async throws in
             let session = HTTPSession.own { $0.interceptors = [Stubborn()] }
             let exchange = try await session.get(origin.url("/some"))
             #expect(exchange.text == "done")
@@ -74,8 +74,8 @@ struct InterceptorTests {
 
     @Test("A request that one sends elsewhere leaves the first origin's credentials behind")
     func rerouted() async throws {
-        try await TestOrigin.withOrigin { request in .text(request.fields["Authorization"] ?? "-") } run: { foreign in
-            try await TestOrigin.withOrigin { _ in .text("home") } run: { home in
+        try await TestOrigin.withOrigin { request in .text(request.fields["Authorization"] ?? "-") } run: { foreign async throws in
+            try await TestOrigin.withOrigin { _ in .text("home") } run: { home async throws in
                 let target = try HTTPURL(foreign.url())
                 let session = HTTPSession.own { configuration in
                     configuration.interceptors = [Rerouting(target: target)]
@@ -105,7 +105,7 @@ struct InterceptorTests {
     func calling() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/token" ? .text("t0ken") : .text(request.fields["Authorization"] ?? "-")
-        } run: { origin in
+        } run: { origin async throws in
             let plain = HTTPSession.own()
             let calling = Calling(session: plain, url: origin.url("/token"))
             let session = plain.with { $0.interceptors = [calling] }

@@ -9,7 +9,7 @@ struct RedirectTests {
     func followed() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text("there")
-        } run: { origin in
+        } run: { origin async throws in
             let exchange = try await HTTPSession.own().get(origin.url("/a#part"))
             #expect(exchange.text == "there")
             #expect(exchange.url.path == "/b")
@@ -27,7 +27,7 @@ struct RedirectTests {
 
     @Test("A policy that refuses gives the redirect as the answer, for a session and for a call")
     func refused() async throws {
-        try await TestOrigin.withOrigin { _ in .redirect(to: "/b") } run: { origin in
+        try await TestOrigin.withOrigin { _ in .redirect(to: "/b") } run: { origin async throws in
             let session = HTTPSession.own { $0.redirects = .refuse }
             #expect(try await session.get(origin.url("/a")).statusCode == 302)
             var options = RequestOptions()
@@ -39,7 +39,7 @@ struct RedirectTests {
 
     @Test("A loop ends at the limit with an error that has the last redirect")
     func loop() async throws {
-        try await TestOrigin.withOrigin { _ in .redirect(to: "/again") } run: { origin in
+        try await TestOrigin.withOrigin { _ in .redirect(to: "/again") } run: { origin async throws in
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.own().get(origin.url("/again"))
             }
@@ -59,7 +59,7 @@ struct RedirectTests {
                 let body = try await request.collectText()
                 return .text("\(request.method) \(request.fields["Content-Type"] ?? "-") \(body)")
             }
-        } run: { origin in
+        } run: { origin async throws in
             let session = HTTPSession.own()
             let kept = try await session.post(origin.url("/307"), body: .text("hello"))
             #expect(kept.text == "POST text/plain; charset=utf-8 hello")
@@ -73,7 +73,7 @@ struct RedirectTests {
         try await TestOrigin.withOrigin { request in
             _ = try await request.collectText()
             return .redirect(to: "/end", status: 307)
-        } run: { origin in
+        } run: { origin async throws in
             let exchange = try await HTTPSession.own().post(
                 origin.url("/307"), body: .once(Pieces("hello"), length: 5))
             #expect(exchange.statusCode == 307)
@@ -86,7 +86,7 @@ struct RedirectTests {
         let first = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 302 Found\r\nLocation: /next\r\n\r\nand so on"), .awaitClose)
         let second = ServerScript(.expectRequestHead, .sendOK, .awaitClose)
-        try await TestOrigin.withOrigin(scripts: first, second) { origin in
+        try await TestOrigin.withOrigin(scripts: first, second) { origin async throws in
             let exchange = try await HTTPSession.own().get(origin.url())
             #expect(exchange.text == "ok")
             #expect(origin.connectionCount == 2)
@@ -98,7 +98,7 @@ struct RedirectTests {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text("there")
-        } run: { origin in
+        } run: { origin async throws in
             let session = HTTPSession.own()
             let text = try await session.stream(try HTTPRequest(method: .get, url: origin.url("/a"))) { _, body in
                 String(decoding: try await body.collect(), as: UTF8.self)
@@ -114,7 +114,7 @@ struct RedirectTests {
     func totalClock() async throws {
         try await TestOrigin.withOrigin { request in
             .redirect(to: "/again").with { $0.delay = .milliseconds(60) }
-        } run: { origin in
+        } run: { origin async throws in
             var timeouts = Timeouts()
             timeouts.total = .milliseconds(400)
             let session = HTTPSession.own { $0.timeouts = timeouts }
@@ -128,7 +128,7 @@ struct RedirectTests {
     func cancelled() async throws {
         try await TestOrigin.withOrigin { request in
             .redirect(to: "/again").with { $0.delay = .milliseconds(20) }
-        } run: { origin in
+        } run: { origin async throws in
             let session = HTTPSession.own { $0.redirects = .follow(limit: 100_000) }
             let task = Task { try await session.get(origin.url()) }
             try await origin.waitForRequests(count: 3)

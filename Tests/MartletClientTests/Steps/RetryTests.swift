@@ -20,7 +20,7 @@ struct RetryTests {
     func passing() async throws {
         try await TestOrigin.withOrigin { request in
             request.number < 3 ? OriginResponse(503) : .text("up")
-        } run: { origin in
+        } run: { origin async throws in
             let exchange = try await RetryTests.session().get(origin.url())
             #expect(exchange.text == "up")
             #expect(exchange.metrics.hops.map(\.reason) == [.retry, .retry])
@@ -30,7 +30,7 @@ struct RetryTests {
 
     @Test("Without a policy the refusal is the answer")
     func never() async throws {
-        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin in
+        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin async throws in
             #expect(try await HTTPSession.own().get(origin.url()).statusCode == 503)
             #expect(origin.requests.count == 1)
         }
@@ -38,7 +38,7 @@ struct RetryTests {
 
     @Test("When all tries are used the last answer is the answer")
     func exhausted() async throws {
-        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin in
+        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin async throws in
             #expect(try await RetryTests.session().get(origin.url()).statusCode == 503)
             #expect(origin.requests.count == 3)
         }
@@ -50,7 +50,7 @@ struct RetryTests {
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
         let whole = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), .awaitClose)
-        try await TestOrigin.withOrigin(scripts: cut, whole) { origin in
+        try await TestOrigin.withOrigin(scripts: cut, whole) { origin async throws in
             let exchange = try await RetryTests.session().get(origin.url())
             #expect(exchange.text == "0123456789")
             #expect(exchange.metrics.hops.map(\.error) == [.truncated])
@@ -61,7 +61,7 @@ struct RetryTests {
     func cutStream() async throws {
         let cut = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
-        try await TestOrigin.withOrigin(scripts: cut) { origin in
+        try await TestOrigin.withOrigin(scripts: cut) { origin async throws in
             let error = await #expect(throws: HTTPError.self) {
                 try await RetryTests.session().stream(try HTTPRequest(method: .get, url: origin.url())) { _, body in
                     for try await _ in body {}
@@ -79,7 +79,7 @@ struct RetryTests {
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
         let whole = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), .awaitClose)
-        try await TestOrigin.withOrigin(scripts: cut, whole) { origin in
+        try await TestOrigin.withOrigin(scripts: cut, whole) { origin async throws in
             let path = folder.path + "/file"
             try await RetryTests.session().download(
                 HTTPRequest(method: .get, url: origin.url()), to: FilePath(path))
@@ -92,13 +92,13 @@ struct RetryTests {
     func unsafe() async throws {
         let dying = ServerScript(.expectRequestHead, .readBody(4), .close)
         let sound = ServerScript(.expectRequestHead, .readBody(4), .sendOK, .awaitClose)
-        try await TestOrigin.withOrigin(scripts: dying, sound) { origin in
+        try await TestOrigin.withOrigin(scripts: dying, sound) { origin async throws in
             let session = RetryTests.session()
             let request = try HTTPRequest(method: .post, url: origin.url())
             await #expect(throws: HTTPError.self) { try await session.send(request, body: .text("body")) }
             #expect(origin.connectionCount == 1)
         }
-        try await TestOrigin.withOrigin(scripts: dying, sound) { origin in
+        try await TestOrigin.withOrigin(scripts: dying, sound) { origin async throws in
             var options = RequestOptions()
             options.idempotencyKey = .random
             let request = try HTTPRequest(method: .post, url: origin.url())
@@ -114,7 +114,7 @@ struct RetryTests {
     func cancelled() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(503, fields: ["Retry-After": "50"])
-        } run: { origin in
+        } run: { origin async throws in
             let session = RetryTests.session()
             let task = Task { try await session.get(origin.url()) }
             try await origin.ledger.waitForCounts { $0.responses == 1 }
@@ -127,7 +127,7 @@ struct RetryTests {
     func totalClock() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(503, fields: ["Retry-After": "50"])
-        } run: { origin in
+        } run: { origin async throws in
             let session = RetryTests.session { $0.timeouts.total = .seconds(20) }
             #expect(try await session.get(origin.url()).statusCode == 503)
             #expect(origin.requests.count == 1)
@@ -136,7 +136,7 @@ struct RetryTests {
 
     @Test("A session whose budget is spent makes no call again")
     func budget() async throws {
-        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin in
+        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin async throws in
             let session = RetryTests.session(.transient(attempts: 2, backoff: .constant(.zero), budget: 0))
             for _ in 0..<15 { _ = try await session.get(origin.url()) }
             #expect(origin.requests.count == 25)
