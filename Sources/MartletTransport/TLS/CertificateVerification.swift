@@ -24,6 +24,8 @@ enum CertificateVerification {
             case nil:
                 unsafe channel.question = TrustQuestion(
                     evaluator: evaluator, chain: presented(store, host: channel.host, fault: fault))
+                // Left in the queue, what was found would end the handshake.
+                OpenSSLErrors.clear()
                 // The handshake stops here, and this is called again when it goes on.
                 return unsafe martlet_ssl_retry_verify(ssl)
             case .deny(let reason):

@@ -45,13 +45,15 @@ struct OpenSSLErrors {
 
     /// Whether an algorithm is missing, such as one that only the legacy provider has.
     var isUnsupportedAlgorithm: Bool {
-        // ERR_R_UNSUPPORTED, as the fetching of algorithms tells it, and what the users of the algorithms make of it.
         entries.contains { entry in
-            (entry.library == Int32(ERR_LIB_EVP)
-                && [EVP_R_UNSUPPORTED_ALGORITHM, EVP_R_UNSUPPORTED_CIPHER, EVP_R_UNKNOWN_CIPHER]
-                    .contains(entry.reason))
-                || entry.reason == martlet_err_unsupported() || entry.text == "unsupported"
-                || (entry.library == Int32(ERR_LIB_PEM) && entry.reason == PEM_R_UNSUPPORTED_ENCRYPTION)
+            switch entry.library {
+            case Int32(ERR_LIB_EVP):
+                // The first is what the fetching of algorithms says. Decoders say it of whatever they do not know.
+                entry.reason == martlet_err_unsupported() || entry.reason == EVP_R_UNSUPPORTED_ALGORITHM
+                    || entry.reason == EVP_R_UNSUPPORTED_CIPHER || entry.reason == EVP_R_UNKNOWN_CIPHER
+            case Int32(ERR_LIB_PEM): entry.reason == PEM_R_UNSUPPORTED_ENCRYPTION
+            default: false
+            }
         }
     }
 

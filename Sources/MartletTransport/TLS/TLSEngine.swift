@@ -294,10 +294,10 @@ import COpenSSL
 
     /// What an alert means that is the answer to this side's certificate, or to there being none.
     private func kind(ofAlert errors: OpenSSLErrors) -> TLSError.Kind? {
-        guard let alert = errors.alert, !channel.context.isServer else { return nil }
-        if alert.number == Int(SSL_AD_CERTIFICATE_REQUIRED) { return .clientCertificateRequired }
-        guard channel.wasAskedForCertificate else { return nil }
+        guard let alert = errors.alert, channel.wasAskedForCertificate else { return nil }
         switch Int32(alert.number) {
+        case SSL_AD_CERTIFICATE_REQUIRED:
+            return .clientCertificateRequired
         case SSL_AD_HANDSHAKE_FAILURE where !channel.context.hasIdentity,
             SSL_AD_BAD_CERTIFICATE where !channel.context.hasIdentity:
             // Before TLS 1.3 there was no alert of its own for it.

@@ -99,7 +99,7 @@ enum PKCS12Reader {
         guard let leaf else { return .malformed("there is no certificate for its private key in it") }
         return .contents(
             LoadedIdentity(
-                leaf: leaf, key: key, authorities: authorities.reversed(), certificateSource: source,
+                leaf: leaf, key: key, authorities: authorities, certificateSource: source,
                 keySource: source))
     }
 }
