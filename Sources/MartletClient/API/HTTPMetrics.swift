@@ -1,3 +1,5 @@
+package import MartletTransport
+
 /// When the parts of a call happened, on the monotonic clock, and what moved.
 public struct HTTPMetrics: Hashable, Sendable {
     /// Waiting for a connection: free, or opened.
@@ -11,6 +13,8 @@ public struct HTTPMetrics: Hashable, Sendable {
     public var tunnel: Duration?
     /// The TLS handshake; `nil` on a plain or reused connection.
     public var tls: Duration?
+    /// Writing the request, its body included; `nil` until that is done.
+    public var send: Duration?
     /// From the call's start to the response's head.
     public var firstByte: Duration?
     /// From the call's start to its end.
@@ -32,6 +36,9 @@ public struct HTTPMetrics: Hashable, Sendable {
 
     /// The requests that came before the last one: redirected, challenged, or made again.
     public var hops: [HTTPHop] = []
+
+    /// When the call began, on the monotonic clock.
+    package var start: MonotonicTime?
 
     /// Metrics of a call on which nothing has happened.
     public init() {}

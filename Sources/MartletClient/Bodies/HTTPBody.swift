@@ -116,6 +116,17 @@ public struct HTTPBody: Sendable {
         }
     }
 
+    /// The bytes, where they are all in memory; an error, where they could not be put together.
+    package var bytesInMemory: Result<[UInt8], any Error>? {
+        switch storage {
+        case .none: .success([])
+        case .bytes(let bytes): .success(bytes)
+        case .failure(let error): .failure(error)
+        case .multipart(let content): content.bytes.map { .success($0) }
+        case .file, .stream, .once: nil
+        }
+    }
+
     /// Whether there is a body at all, be it an empty one.
     var isPresent: Bool {
         if case .none = storage { false } else { true }

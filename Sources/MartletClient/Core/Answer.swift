@@ -61,6 +61,10 @@ final class Answer: Sendable {
                 $0.since(timings.tunnelled ?? timings.connected ?? timings.start)
             }
         }
+        metrics.start = call.start
+        metrics.send = timeline.requestSent.flatMap { sent in
+            timeline.sendingBegan.map { sent.since($0) }
+        }
         metrics.firstByte = timeline.headReceived.map { $0.since(call.start) }
         metrics.total = (timeline.bodyReceived ?? MonotonicTime.now()).since(call.start)
         metrics.sentByteCount = timeline.sentByteCount

@@ -176,6 +176,12 @@ struct RequestComposer {
         case .none: try framed(PreparedBody(body: .none, length: nil))
         case .bytes(let bytes):
             try framed(PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count)))
+        case .multipart(let content):
+            if let bytes = content.bytes {
+                try framed(PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count)))
+            } else {
+                nil
+            }
         default: nil
         }
     }
@@ -224,6 +230,9 @@ struct RequestComposer {
     }
 
     private func open(_ content: MultipartContent) async throws(HTTPError) -> PreparedBody {
+        if let bytes = content.bytes {
+            return PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count))
+        }
         do {
             let (source, length) = try await content.open()
             return PreparedBody(body: .source(source, length: length), length: length)

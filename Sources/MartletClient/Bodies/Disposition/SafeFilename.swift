@@ -20,18 +20,26 @@ package struct SafeFilename: Hashable, Sendable {
         if let separator = scalars.lastIndex(where: { $0 == "/" || $0 == "\\" }) {
             scalars = scalars[scalars.index(after: separator)...]
         }
-        if scalars.count > 2, let first = scalars.first, first.isASCII, first.properties.isAlphabetic,
-            scalars[scalars.index(after: scalars.startIndex)] == ":"
-        {
-            scalars = scalars.dropFirst(2)
+        var kept = Array(scalars.filter { !SafeFilename.isUnwanted($0) })[...]
+        SafeFilename.trimEnd(&kept)
+        while let first = kept.first {
+            if SafeFilename.isBlank(first) || (first == "." && !allowsDotFile) {
+                kept = kept.dropFirst()
+            } else if kept.count > 1, kept[kept.startIndex + 1] == ":", first.isASCII,
+                first.properties.isAlphabetic
+            {
+                kept = kept.dropFirst(2)
+            } else {
+                break
+            }
         }
-        var kept = Array(scalars.filter { !SafeFilename.isUnwanted($0) })
-        while let last = kept.last, last == "." || SafeFilename.isBlank(last) { kept.removeLast() }
-        let begin = kept.firstIndex { !(SafeFilename.isBlank($0) || ($0 == "." && !allowsDotFile)) }
-        guard let begin else { return nil }
-        let text = SafeFilename.shortened(kept[begin...])
+        let text = SafeFilename.shortened(kept)
         guard !text.isEmpty, text != ".", text != ".." else { return nil }
         self.text = text
+    }
+
+    private static func trimEnd(_ scalars: inout ArraySlice<Unicode.Scalar>) {
+        while let last = scalars.last, last == "." || isBlank(last) { scalars = scalars.dropLast() }
     }
 
     private static func isUnwanted(_ scalar: Unicode.Scalar) -> Bool {
@@ -74,6 +82,8 @@ package struct SafeFilename: Hashable, Sendable {
             }
             stem = String(view)
         }
-        return stem + suffix
+        var cut = Array(stem.unicodeScalars)[...]
+        if suffix.isEmpty { trimEnd(&cut) }
+        return String(String.UnicodeScalarView(cut)) + suffix
     }
 }

@@ -45,10 +45,9 @@ struct MultipartContent: Sendable {
         self.parts = parts
     }
 
-    /// The body's storage: bytes where that is all it is.
-    var storage: HTTPBody.Storage {
-        if segments.count == 1, case .bytes(let bytes) = segments[0] { return .bytes(bytes) }
-        return .multipart(self)
+    /// The whole form, where it is small and in memory.
+    var bytes: [UInt8]? {
+        if segments.count == 1, case .bytes(let bytes) = segments[0] { bytes } else { nil }
     }
 
     /// Whether it can be sent again: as its parts can.

@@ -113,6 +113,6 @@ extension HTTPBody {
         if let failure = form.failure { return HTTPBody(.failure(failure), contentType: nil) }
         let boundary = MultipartBoundary(for: form.parts, using: &generator)
         let content = MultipartContent(parts: form.parts, boundary: boundary)
-        return HTTPBody(content.storage, contentType: "multipart/form-data; boundary=\(boundary.text)")
+        return HTTPBody(.multipart(content), contentType: "multipart/form-data; boundary=\(boundary.text)")
     }
 }

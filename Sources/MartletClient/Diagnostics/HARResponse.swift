@@ -1,0 +1,93 @@
+import FoundationEssentials
+import MartletWire
+
+/// The response of an entry.
+struct HARResponse {
+    private let exchange: HTTPExchange
+    private let mask: SecretMask
+    private let limit: Int
+
+    init(_ exchange: HTTPExchange, options: HAROptions) {
+        self.exchange = exchange
+        mask = options.mask
+        limit = options.bodyLimit.bytes
+    }
+
+    /// The response of a call that had none.
+    static let none = HARValue.members([
+        ("status", .number(0)), ("statusText", .text("")), ("httpVersion", .text("")), ("cookies", .list([])),
+        ("headers", .list([])),
+        ("content", .members([("size", .number(0)), ("mimeType", .text("x-unknown"))])),
+        ("redirectURL", .text("")), ("headersSize", .number(-1)), ("bodySize", .number(-1)),
+    ])
+
+    /// The member `response`.
+    var value: HARValue {
+        let head = exchange.rawHead
+        let location = head.fields.firstValue(of: "location") ?? ""
+        return .members([
+            ("status", .number(Int64(head.status))), ("statusText", .text(head.reason)),
+            ("httpVersion", .text("\(head.version.text)")),
+            ("cookies", .list(head.fields.values(of: "set-cookie").compactMap(cookie))),
+            ("headers", HARFields.value(head.fields.map { ($0.name, shown($0.name, $0.value)) })),
+            ("content", content(head)),
+            ("redirectURL", .text(mask.value(of: .location, location))),
+            ("headersSize", .number(-1)),
+            ("bodySize", .number(Int64(clamping: exchange.metrics.receivedBodyByteCount))),
+        ])
+    }
+
+    private func shown(_ name: String, _ value: String) -> String {
+        HTTPField.Name(name).map { mask.value(of: $0, value) } ?? value
+    }
+
+    private func content(_ head: ResponseHead) -> HARValue {
+        let type = head.fields.firstValue(of: "content-type")
+        var members: [(name: String, value: HARValue)] = [
+            ("size", .number(Int64(exchange.body.count))), ("mimeType", .text(type ?? "x-unknown")),
+        ]
+        let received = Int64(clamping: exchange.metrics.receivedBodyByteCount)
+        if head.fields.contains("content-encoding") {
+            members.append(("compression", .number(Int64(exchange.body.count) - received)))
+        }
+        if !exchange.body.isEmpty {
+            members +=
+                HARText(exchange.body, type: type.flatMap { MediaType($0) }, limit: limit).contentMembers
+        }
+        return .members(members)
+    }
+
+    /// A cookie that was set, as far as it can be taken apart; `nil` for one without a name.
+    private func cookie(_ text: String) -> HARValue? {
+        let parts = text.split(separator: ";", omittingEmptySubsequences: false).map(HARResponse.pair)
+        guard let first = parts.first, !first.name.isEmpty else { return nil }
+        let isHidden = mask.fields.contains(.setCookie)
+        var members: [(name: String, value: HARValue)] = [
+            ("name", .text(first.name)), ("value", .text(isHidden ? SecretMask.stars : first.value)),
+        ]
+        var known: Set<String> = []
+        for (name, value) in parts.dropFirst() where known.insert(name.lowercased()).inserted {
+            switch name.lowercased() {
+            case "path": members.append(("path", .text(value)))
+            case "domain": members.append(("domain", .text(value)))
+            case "httponly": members.append(("httpOnly", .flag(true)))
+            case "secure": members.append(("secure", .flag(true)))
+            case "expires":
+                guard let date = HTTPDate(value) else { continue }
+                let instant = Date(timeIntervalSince1970: Double(date.secondsSinceEpoch))
+                members.append(("expires", .text(instant.formatted(.iso8601))))
+            default: break
+            }
+        }
+        return .members(members)
+    }
+
+    private static func pair(_ text: Substring) -> (name: String, value: String) {
+        let name = text.prefix { $0 != "=" }
+        return (trimmed(name), trimmed(text.dropFirst(name.count + 1)))
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        String(decoding: ByteClass.trimmed(Array(text.utf8)[...]), as: UTF8.self)
+    }
+}
