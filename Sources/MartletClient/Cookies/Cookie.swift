@@ -97,7 +97,7 @@ public struct Cookie: Sendable, Hashable {
         guard CookieTextRule.isAllowed(valueBytes) else { throw .invalidValue }
         guard nameBytes.count + valueBytes.count <= CookieTextRule.byteLimit else { throw .tooLarge }
         guard path.utf8.first == UInt8(ascii: "/"), path.utf8.count <= CookieTextRule.attributeLimit,
-            CookieTextRule.isAllowed(Array(path.utf8))
+            CookieTextRule.isAllowed(Array(path.utf8), isPath: true)
         else { throw .invalidPath }
         guard let host = CookieHost(domain) else { throw .invalidDomain }
         let isHostOnly = isHostOnly || host.isAddress

@@ -20,12 +20,17 @@ struct CookieAcceptanceRule {
         if request.isSecure, !isSecure { throw .insecureOrigin }
         if request.sameSite == .none, !request.isSecure { throw .crossSiteWithoutSecure }
         let path = try path(request)
+        let defaultPath = CookiePathRule.defaultPath(of: url.path)
+        // An attribute has no more. An address may, and a server chooses addresses by redirecting to them.
+        guard path != nil || defaultPath.utf8.count <= CookieTextRule.attributeLimit else {
+            throw .invalidPath
+        }
         let isPromiseKept = CookiePrefixRule(name: request.name, value: request.value)
             .allows(isSecure: request.isSecure, isHostOnly: isHostOnly, path: path)
         guard isPromiseKept else { throw .prefixNotHonored }
         return Cookie(
             uncheckedName: request.name, value: request.value, domain: domain, isHostOnly: isHostOnly,
-            path: path ?? CookiePathRule.defaultPath(of: url.path), expires: expiry(request),
+            path: path ?? defaultPath, expires: expiry(request),
             isSecure: request.isSecure, isHTTPOnly: request.isHTTPOnly, sameSite: request.sameSite,
             created: now,
             lastUsed: now)

@@ -7,7 +7,8 @@ public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
     case invalidValue
     /// The domain is not a host.
     case invalidDomain
-    /// The path does not begin with `/`, holds a control character or `;`, or is longer than 1,024 bytes.
+    /// The path does not begin with `/`, holds a control character or ends in white space, or is longer than
+    /// 1,024 bytes.
     case invalidPath
     /// Name and value have more than 4,096 bytes.
     case tooLarge

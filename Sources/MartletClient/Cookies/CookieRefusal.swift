@@ -10,7 +10,7 @@ public struct CookieRefusal: Sendable, Hashable, CustomStringConvertible {
         case empty
         /// `Domain` is not ASCII.
         case invalidDomain
-        /// `Path` is not UTF-8.
+        /// `Path` is not UTF-8; or there is none, and that of the address has more than 1,024 bytes.
         case invalidPath
         /// `Domain` is not the host's own, or one above it.
         case foreignDomain
@@ -49,7 +49,7 @@ extension CookieRefusal.Reason {
         case .tooLarge: "name and value have more than 4,096 bytes"
         case .empty: "neither a name nor a value"
         case .invalidDomain: "Domain is not a host name"
-        case .invalidPath: "Path is not UTF-8"
+        case .invalidPath: "Path is not UTF-8, or that of the address too long"
         case .foreignDomain: "Domain is not one of the host's"
         case .publicSuffix: "Domain is a public suffix"
         case .insecureOrigin: "Secure over a connection that is not"

@@ -9,9 +9,11 @@ enum CookieTextRule {
 
     /// Whether bytes can be a name, a value or a path: no control characters but tabs, no `;`, no white space
     /// at an end.
-    static func isAllowed(_ bytes: [UInt8]) -> Bool {
+    ///
+    /// A path may have `;`: no `Set-Cookie` can name such a one, but an address can, whose path then counts.
+    static func isAllowed(_ bytes: [UInt8], isPath: Bool = false) -> Bool {
         guard let first = bytes.first, let last = bytes.last else { return true }
         return !ByteClass.isBlank(first) && !ByteClass.isBlank(last)
-            && bytes.allSatisfy { ByteClass.isFieldValue($0) && $0 != UInt8(ascii: ";") }
+            && bytes.allSatisfy { ByteClass.isFieldValue($0) && (isPath || $0 != UInt8(ascii: ";")) }
     }
 }

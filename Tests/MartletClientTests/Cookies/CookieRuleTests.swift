@@ -54,6 +54,29 @@ struct CookieRuleTests {
         #expect(try scene.header("https://site.org/\u{E9}") == "a=b")
     }
 
+    @Test("The path of an address may hold what no Path can name, and the files keep it")
+    func semicolonInAddress() throws {
+        var scene = CookieScene()
+        #expect(try scene.receive("a=b", from: "https://site.org/x;v=1/y") == [])
+        #expect(try scene.header("https://site.org/x;v=1/z") == "a=b")
+        let cookies = scene.store.allCookies(at: scene.now)
+        #expect(cookies.map(\.path) == ["/x;v=1"])
+        #expect(CookieFile.content(CookieFile.text(of: cookies)).cookies == cookies)
+        #expect(
+            NetscapeCookieFile.cookies(NetscapeCookieFile.text(of: cookies), now: scene.now).cookies
+                == cookies)
+    }
+
+    @Test("The path of an address counts up to the length that a Path may have")
+    func longAddress() throws {
+        let path = "/" + String(repeating: "p", count: 1023)
+        var scene = CookieScene()
+        #expect(try scene.receive("a=b", from: "https://site.org\(path)/y") == [])
+        #expect(try scene.receive("c=d", from: "https://site.org\(path)p/y") == [.invalidPath])
+        #expect(try scene.receive("e=f; Path=/", from: "https://site.org\(path)p/y") == [])
+        #expect(try scene.header("https://site.org\(path)/z") == "a=b; e=f")
+    }
+
     @Test("A cookie may be set for any path of its host")
     func otherPath() throws {
         #expect(try path("/x/y", for: "/x/y/z", from: "/quite/elsewhere"))
