@@ -113,6 +113,7 @@ public struct SessionConfiguration: Sendable {
             resolver: resolver, overrides: resolveOverrides, redirections: connectRedirections,
             unixSocketPath: unixSocketPath, race: connectRace, socket: socketOptions, tls: tls,
             connector: connector)
+        settings.proxyAuthenticator = SessionProxyAuthenticator()
         settings.proxyUserAgent = headers[.userAgent] ?? userAgent
         return settings
     }

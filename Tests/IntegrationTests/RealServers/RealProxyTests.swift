@@ -52,6 +52,26 @@ struct RealProxyTests {
         }
     }
 
+    @Test("Squid takes Digest, asked for once; its nonce serves the calls that follow")
+    func squidDigest() async throws {
+        try await NginxServer.withServer { nginx in
+            try await SquidProxy.withServer { squid in
+                let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+                let session = try await exercise(
+                    .http("127.0.0.1:\(squid.digestPort)", credentials: shy), nginx)
+                let url = nginx.url(nginx.plainPort, "/hello.txt")
+                let attempts = try await session.get(url).metrics.attempts
+                #expect(attempts == 1)
+                let wrong = ProxyCredentials(user: "me", password: "swordfish", isShownUnasked: false)
+                let other = self.session(
+                    try .http("127.0.0.1:\(squid.digestPort)", credentials: wrong), nginx.certificates)
+                let refused = try await other.get(url)
+                #expect(refused.response.status.code == 407)
+                #expect(refused.metrics.attempts == 2)
+            }
+        }
+    }
+
     @Test("Squid refuses the wrong password: an answer where it is handed requests, an error for tunnels")
     func squidRefusal() async throws {
         try await NginxServer.withServer { nginx in

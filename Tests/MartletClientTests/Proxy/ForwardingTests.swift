@@ -30,7 +30,9 @@ struct ForwardingTests {
 
     @Test("The bytes on the wire are these and no others")
     func bytes() async throws {
-        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { proxy in
+        try await TestOrigin.withOrigin(
+            scripts: ServerScript(.expectRequestHead, .sendOK, .awaitClose)
+        ) { proxy in
             let session = try ProxyScene.session(proxy.port, credentials: secret) {
                 $0.userAgent = nil
                 $0.decompressesResponses = false

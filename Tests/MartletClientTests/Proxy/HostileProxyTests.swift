@@ -77,7 +77,8 @@ struct HostileProxyTests {
     func endlessBody() async throws {
         let endless = try cause(
             try await failure(
-                .expectRequestHead, .send("HTTP/1.1 500 No\r\n\r\n"), .sendEndlessly("0123456789")))
+                .expectRequestHead, .send("HTTP/1.1 500 No\r\n\r\n"),
+                .sendEndlessly(String(repeating: "0123456789", count: 1_000))))
         #expect(endless.body.count == 65_536 && !endless.isBodyComplete)
         let silent = try cause(
             try await failure(

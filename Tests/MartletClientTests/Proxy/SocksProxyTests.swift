@@ -133,7 +133,9 @@ struct SocksProxyTests {
                 views.append(try .url("socks5h://\(user)127.0.0.1:\(proxy.port)"))
             }
             for settings in views + views {
-                _ = try await session.with { $0.proxy = settings }.get("http://a.test/")
+                var options = RequestOptions()
+                options.proxy = settings
+                _ = try await session.get("http://a.test/", options: options)
             }
             #expect(proxy.connectionCount == 3)
         }

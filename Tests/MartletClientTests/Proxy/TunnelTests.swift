@@ -173,7 +173,7 @@ struct TunnelTests {
         var settings = TestProxy.Settings()
         settings.authorization = basic
         settings.closesAfterRefusal = closes
-        settings.challenges = ["Digest realm=\"x\", nonce=\"y\"", "Basic realm=\"p\""]
+        settings.challenges = ["Negotiate", "Digest realm=\"x\", Basic realm=\"p\""]
         let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
         try await withTunnel(settings, credentials: shy) { _, proxy, session in
             let text = try await session.get("https://localhost/").text
