@@ -2,7 +2,8 @@ extension FuzzEntry {
     /// All entries, in the order they are fuzzed.
     package static let all: [FuzzEntry] = [
         responseHead, responseStream, chunkedBody, requestStream, requestWriting, fieldValues, url,
-        contentCoding, serverSentEvents, multipartBoundary, harStrings, contentDisposition, setCookie, challenges,
+        contentCoding, serverSentEvents, multipartBoundary, harStrings, contentDisposition,
+        setCookie, challenges, location,
         session,
     ]
 }

@@ -29,7 +29,8 @@ public struct HTTPHop: Hashable, Sendable {
 
     /// A request that was followed by another.
     public init(
-        reason: Reason, method: HTTPRequest.Method, url: HTTPURL, status: Int? = nil, error: HTTPError.Code? = nil,
+        reason: Reason, method: HTTPRequest.Method, url: HTTPURL, status: Int? = nil,
+        error: HTTPError.Code? = nil,
         ended: Duration, delay: Duration = .zero
     ) {
         self.reason = reason

@@ -22,7 +22,8 @@ extension HTTPInterceptor {
     public func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest { request }
 
     /// Nothing more.
-    public func verdict(on outcome: HTTPCallOutcome, in context: CallContext) async throws -> HTTPRetryVerdict {
+    public func verdict(on outcome: HTTPCallOutcome, in context: CallContext) async throws -> HTTPRetryVerdict
+    {
         .proceed
     }
 }

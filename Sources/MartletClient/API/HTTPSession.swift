@@ -330,7 +330,7 @@ public actor HTTPSession {
         }
         let path = Call.isForServer(request) ? "/" : request.path ?? "/"
         // Joined to a URL, a part must not reach into the next one: what they say is where the request goes.
-        guard !authority.utf8.contains(where: { "/?#".utf8.contains($0) }) else {
+        guard !authority.utf8.contains(where: { "/?#@".utf8.contains($0) }) else {
             throw HTTPError(
                 .invalidURL, phase: .preparing,
                 message: "the request's authority is more than a host and a port"

@@ -58,7 +58,9 @@ extension Call {
         var options = options
         if url.origin != self.url.origin {
             // Whoever sends a request elsewhere says itself what goes along.
-            for name in redirectPolicy.fieldsOfOrigin where fields[name] == self.fields[name] { fields[name] = nil }
+            for name in redirectPolicy.fieldsOfOrigin where fields[name] == self.fields[name] {
+                fields[name] = nil
+            }
             options.omittedFields.formUnion(redirectPolicy.fieldsOfOrigin.subtracting([.hostField]))
         }
         return try Call(

@@ -32,7 +32,9 @@ struct CallSteps {
             authentication = AuthenticationFlow(
                 AuthenticationMachine(party: .origin, settings: settings, memory: core.authenticationMemory))
         }
-        if let budget = call.retryPolicy.budget, call.retryPolicy.attempts > 1 { core.retryBudget.deposit(budget) }
+        if let budget = call.retryPolicy.budget, call.retryPolicy.attempts > 1 {
+            core.retryBudget.deposit(budget)
+        }
     }
 
     // MARK: The next answer
@@ -45,7 +47,8 @@ struct CallSteps {
             sentCount += 1
             let answer: Answer
             do {
-                answer = try await CallRunner(core: core, dialer: dialer, call: request, control: control).run()
+                answer = try await CallRunner(core: core, dialer: dialer, call: request, control: control)
+                    .run()
             } catch let error as HTTPError {
                 guard try await retries(after: error, of: request) else { throw error }
                 continue
@@ -94,7 +97,8 @@ struct CallSteps {
 
     private func storeCookies(of answer: Answer, to request: Call) async {
         guard let jar = call.cookieJar, answer.head.fields.contains("set-cookie") else { return }
-        await jar.store(setCookieBytes: answer.head.fields.rawValues(of: "set-cookie").map(Array.init), from: request.url)
+        await jar.store(
+            setCookieBytes: answer.head.fields.rawValues(of: "set-cookie").map(Array.init), from: request.url)
     }
 
     /// Whether another request follows an answer; it is made ready then, and the answer given up.
@@ -139,7 +143,8 @@ struct CallSteps {
         do {
             return try await authentication?.isResent(
                 request.authenticated,
-                after: AuthenticationAnswer(status: head.status, fields: head.fields, party: .origin)) ?? false
+                after: AuthenticationAnswer(status: head.status, fields: head.fields, party: .origin))
+                ?? false
         } catch let error as AuthenticationError {
             throw HTTPError(
                 .authenticationFailed, phase: .evaluating, message: error.description, wasSent: true,
@@ -182,10 +187,12 @@ struct CallSteps {
         let now = MonotonicTime.now()
         let deadline = request.totalDeadline
         let rule = RetryRule(
-            policy: policy, isIdempotent: IdleRaceRule.isIdempotent(request.method) || request.rule.isDeclaredSafe,
+            policy: policy,
+            isIdempotent: IdleRaceRule.isIdempotent(request.method) || request.rule.isDeclaredSafe,
             isReplayable: request.body.replay != .once)
         let delay = rule.delay(
-            after: outcome, attempt: tryCount, timeouts408: timeoutStatusCount, elapsed: now.since(call.start),
+            after: outcome, attempt: tryCount, timeouts408: timeoutStatusCount,
+            elapsed: now.since(call.start),
             remaining: deadline == .distantFuture ? nil : deadline.since(now),
             random: Double.random(in: 0...1))
         guard let delay else { return nil }
@@ -193,7 +200,9 @@ struct CallSteps {
         return delay
     }
 
-    private mutating func interceptorDelay(_ outcome: HTTPCallOutcome, of request: Call) async throws -> Duration? {
+    private mutating func interceptorDelay(_ outcome: HTTPCallOutcome, of request: Call) async throws
+        -> Duration?
+    {
         let interceptors = request.settings.configuration.interceptors
         guard !interceptors.isEmpty, request.body.replay != .once,
             interceptorRetryCount < CallContext.interceptorRetryLimit
@@ -218,7 +227,8 @@ struct CallSteps {
         if control.isCancelled { throw CancellationError() }
         guard end <= call.totalDeadline else {
             throw HTTPError(
-                .timedOut, phase: .preparing, message: "the total clock ran out while waiting for another try",
+                .timedOut, phase: .preparing,
+                message: "the total clock ran out while waiting for another try",
                 wasSent: sentCount > 0, origin: call.url.origin.description, clock: .total,
                 elapsed: MonotonicTime.now().since(call.start), attempts: sentCount)
         }
@@ -267,7 +277,8 @@ struct CallSteps {
 }
 
 extension RedirectRule.Refusal: CustomStringConvertible {
-    var description: String {
+    /// What is wrong, in words.
+    package var description: String {
         switch self {
         case .tooMany(let limit): "more than \(limit) redirects"
         case .downgrade(let origin): "a redirect from https to \(origin), which is not encrypted"

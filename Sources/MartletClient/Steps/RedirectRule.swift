@@ -1,11 +1,17 @@
-import MartletWire
+package import MartletWire
 
 /// What a response with a 3xx status leads to.
-struct RedirectRule: Sendable {
-    let policy: RedirectPolicy
+package struct RedirectRule: Sendable {
+    /// What is allowed.
+    package let policy: RedirectPolicy
+
+    /// A rule.
+    package init(policy: RedirectPolicy) {
+        self.policy = policy
+    }
 
     /// What follows.
-    enum Decision: Equatable, Sendable {
+    package enum Decision: Equatable, Sendable {
         /// The response is the call's answer.
         case deliver
         /// Another request.
@@ -15,22 +21,36 @@ struct RedirectRule: Sendable {
     }
 
     /// The request that follows a redirect.
-    struct Redirect: Equatable, Sendable {
+    package struct Redirect: Equatable, Sendable {
         /// Where to; without user info.
-        var url: HTTPURL
-        var method: HTTPRequest.Method
+        package var url: HTTPURL
+        /// How.
+        package var method: HTTPRequest.Method
         /// Whether the body stays behind, and what describes it.
-        var dropsBody: Bool
+        package var dropsBody: Bool
         /// Whether scheme, host or port change.
-        var leavesOrigin: Bool
+        package var leavesOrigin: Bool
+
+        /// A request that follows.
+        package init(url: HTTPURL, method: HTTPRequest.Method, dropsBody: Bool, leavesOrigin: Bool) {
+            self.url = url
+            self.method = method
+            self.dropsBody = dropsBody
+            self.leavesOrigin = leavesOrigin
+        }
     }
 
     /// Why a redirect is not followed.
-    enum Refusal: Equatable, Sendable {
+    package enum Refusal: Equatable, Sendable {
+        /// The limit was reached.
         case tooMany(limit: Int)
+        /// From https to an origin of http.
         case downgrade(to: HTTPURL.Origin)
+        /// Neither http nor https.
         case unsupportedScheme(String)
+        /// No reference to anything.
         case malformed(String)
+        /// Several that differ.
         case ambiguous
     }
 
@@ -39,7 +59,7 @@ struct RedirectRule: Sendable {
     ///   - url: Where it came from.
     ///   - isReplayable: Whether the request's body can be sent again.
     ///   - followed: How many redirects the call has followed before.
-    func decide(
+    package func decide(
         _ head: ResponseHead, from url: HTTPURL, method: HTTPRequest.Method, isReplayable: Bool, followed: Int
     ) -> Decision {
         guard policy.isFollowing, RedirectRule.mayFollow(head.status) else { return .deliver }
@@ -101,7 +121,7 @@ struct RedirectRule: Sendable {
     }
 
     /// The fields of the next request.
-    func fields(_ fields: HTTPFields, after redirect: Redirect) -> HTTPFields {
+    package func fields(_ fields: HTTPFields, after redirect: Redirect) -> HTTPFields {
         var kept = fields
         if redirect.dropsBody {
             for name in RedirectRule.fieldsOfBody { kept[name] = nil }

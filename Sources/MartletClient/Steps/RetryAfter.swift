@@ -17,6 +17,7 @@ struct RetryAfter: Equatable, Sendable {
         }
         let present = HTTPDate(secondsSinceEpoch: now)
         guard let date = HTTPDate(String(decoding: value, as: UTF8.self), now: present) else { return nil }
-        delay = .seconds(max(0, min(date.secondsSinceEpoch.subtractingReportingOverflow(now).partialValue, 1_000_000_000)))
+        delay = .seconds(
+            max(0, min(date.secondsSinceEpoch.subtractingReportingOverflow(now).partialValue, 1_000_000_000)))
     }
 }

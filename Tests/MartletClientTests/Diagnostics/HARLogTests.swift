@@ -14,7 +14,8 @@ struct HARLogTests {
     ) async throws -> HARDocument.Entry {
         let script = ServerScript(.expectRequestHead, .send(response), .close)
         return try await TestOrigin.withOrigin(scripts: script) { origin in
-            let exchange = try await HTTPSession.own().send(request(origin), body: body)
+            let exchange = try await HTTPSession.own { $0.redirects = .refuse }.send(
+                request(origin), body: body)
             let document = try HARDocument.read(
                 HARLog.bytes([HAREntry(exchange, requestBody: body, options: options)]))
             #expect(document.violations == [], sourceLocation: location)

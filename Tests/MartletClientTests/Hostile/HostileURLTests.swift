@@ -51,6 +51,9 @@ struct HostileURLTests {
             ("http://a.example:/", "a.example:80"),
             ("https://a.example:65535/", "a.example:65535"),
             ("http://bücher.example/", "xn--bcher-kva.example:80"),
+            ("http://user:password@a.example/", "a.example:80"),
+            ("http://a.example:80@b.example/", "b.example:80"),
+            ("http://a@b@c.example/", "c.example:80"),
         ])
     func onePlace(_ url: String, _ place: String) async {
         let outcome = await places { _ = try await $0.get(url) }
@@ -66,9 +69,8 @@ struct HostileURLTests {
             "http://a%40b.example/",
             "http://a b.example/", "http://a.example:80:80/", "http://a.example:0/",
             "http://a.example:65536/",
-            "http://a.example:+80/", "http://a.example:8 0/", "http://a.example:80@b.example/",
-            "http://a@b@c.example/",
-            "http://user:password@a.example/", "http:///a.example/", "http:a.example", "http:/a.example",
+            "http://a.example:+80/", "http://a.example:8 0/", "http:///a.example/", "http:a.example",
+            "http:/a.example",
             "//a.example/", "a.example",
             "http://", "http://[::1", "http://[::1%25eth0]/", "http://[::1]x/", "http://1.2.3.256/",
             "http://1.2.3.4.5/",

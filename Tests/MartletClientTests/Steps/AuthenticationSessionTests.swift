@@ -9,7 +9,9 @@ struct AuthenticationSessionTests {
 
     @Test("A 401 without credentials is an answer like any other")
     func none() async throws {
-        try await TestOrigin.withOrigin { _ in AuthenticationSessionTests.basic } run: { origin async throws in
+        try await TestOrigin.withOrigin { _ in
+            AuthenticationSessionTests.basic
+        } run: { origin async throws in
             #expect(try await HTTPSession.own().get(origin.url()).statusCode == 401)
             #expect(origin.requests.count == 1)
         }
@@ -18,7 +20,9 @@ struct AuthenticationSessionTests {
     @Test("A handler is asked, at most three times, and then the 401 is the answer")
     func handler() async throws {
         let counter = Mutex(0)
-        try await TestOrigin.withOrigin { _ in AuthenticationSessionTests.basic } run: { origin async throws in
+        try await TestOrigin.withOrigin { _ in
+            AuthenticationSessionTests.basic
+        } run: { origin async throws in
             let session = HTTPSession.own { configuration in
                 configuration.authentication.handler = { challenge in
                     #expect(challenge.realm == "x")
@@ -93,7 +97,9 @@ struct AuthenticationSessionTests {
 
     @Test("What the caller set is sent as it is")
     func ownField() async throws {
-        try await TestOrigin.withOrigin { request in .text(request.fields["Authorization"] ?? "-") } run: { origin async throws in
+        try await TestOrigin.withOrigin { request in
+            .text(request.fields["Authorization"] ?? "-")
+        } run: { origin async throws in
             let session = HTTPSession.own { $0.authentication.credentials = .basic(user: "u", password: "p") }
             var request = try HTTPRequest(method: .get, url: origin.url())
             #expect(try await session.send(request).text == "Basic dTpw")

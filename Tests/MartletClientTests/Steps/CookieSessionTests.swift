@@ -8,7 +8,8 @@ struct CookieSessionTests {
     func kept() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/set"
-                ? OriginResponse(302, fields: ["Location": "/see", "Set-Cookie": "a=1", "Set-Cookie": "b=2; Path=/"])
+                ? OriginResponse(
+                    302, fields: ["Location": "/see", "Set-Cookie": "a=1", "Set-Cookie": "b=2; Path=/"])
                 : .text(request.fields["Cookie"] ?? "-")
         } run: { origin async throws in
             let jar = CookieJar()

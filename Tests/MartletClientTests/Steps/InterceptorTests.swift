@@ -11,7 +11,8 @@ struct InterceptorTests {
 
         func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest {
             var request = request
-            request.headerFields[Signing.field] = "\(context.sentCount)/\(context.redirectCount) \(request.path ?? "")"
+            request.headerFields[Signing.field] =
+                "\(context.sentCount)/\(context.redirectCount) \(request.path ?? "")"
             return request
         }
     }
@@ -31,12 +32,16 @@ struct InterceptorTests {
     private struct Refusal: Error, Equatable {}
 
     private struct Refusing: HTTPInterceptor {
-        func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest { throw Refusal() }
+        func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest {
+            throw Refusal()
+        }
     }
 
     @Test("What one throws is what the call throws, and nothing is sent")
     func throwing() async throws {
-        try await TestOrigin.withOrigin { _ in .text("x") } run: { origin async throws in
+        try await TestOrigin.withOrigin { _ in
+            .text("x")
+        } run: { origin async throws in
             let session = HTTPSession.own { $0.interceptors = [Refusing()] }
             await #expect(throws: Refusal()) { try await session.get(origin.url()) }
             #expect(origin.connectionCount == 0)
@@ -53,14 +58,17 @@ struct InterceptorTests {
     @Test("One can have a request sent again, and a loop of it has an end")
     func again() async throws {
         try await TestOrigin.withOrigin { request in
-            request.path == "/ever" ? OriginResponse(202) : (request.number < 3 ? OriginResponse(202) : .text("done"))
+            request.path == "/ever"
+                ? OriginResponse(202) : (request.number < 3 ? OriginResponse(202) : .text("done"))
         } run: { origin async throws in
             let session = HTTPSession.own { $0.interceptors = [Stubborn()] }
             let exchange = try await session.get(origin.url("/some"))
             #expect(exchange.text == "done")
             #expect(exchange.metrics.hops.map(\.reason) == [.interceptor, .interceptor])
             #expect(try await session.get(origin.url("/ever")).statusCode == 202)
-            #expect(origin.requests.filter { $0.target == "/ever" }.count == 1 + CallContext.interceptorRetryLimit)
+            #expect(
+                origin.requests.filter { $0.target == "/ever" }.count == 1 + CallContext.interceptorRetryLimit
+            )
         }
     }
 
@@ -74,8 +82,12 @@ struct InterceptorTests {
 
     @Test("A request that one sends elsewhere leaves the first origin's credentials behind")
     func rerouted() async throws {
-        try await TestOrigin.withOrigin { request in .text(request.fields["Authorization"] ?? "-") } run: { foreign async throws in
-            try await TestOrigin.withOrigin { _ in .text("home") } run: { home async throws in
+        try await TestOrigin.withOrigin { request in
+            .text(request.fields["Authorization"] ?? "-")
+        } run: { foreign async throws in
+            try await TestOrigin.withOrigin { _ in
+                .text("home")
+            } run: { home async throws in
                 let target = try HTTPURL(foreign.url())
                 let session = HTTPSession.own { configuration in
                     configuration.interceptors = [Rerouting(target: target)]

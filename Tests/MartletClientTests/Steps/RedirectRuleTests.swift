@@ -85,7 +85,8 @@ struct RedirectRuleTests {
             ("/next", "https://a.example/next#part"), ("other", "https://a.example/dir/other#part"),
             ("?x=1", "https://a.example/dir/page?x=1#part"), ("//b.example/c", "https://b.example/c#part"),
             ("../up", "https://a.example/up#part"), ("#new", "https://a.example/dir/page?q#new"),
-            ("https://c.example", "https://c.example/#part"), ("/with space", "https://a.example/with%20space#part"),
+            ("https://c.example", "https://c.example/#part"),
+            ("/with space", "https://a.example/with%20space#part"),
             ("/ü", "https://a.example/%C3%BC#part"), ("/a%2fb", "https://a.example/a%2fb#part"),
         ])
     func places(_ location: String, _ expected: String) throws {
@@ -113,7 +114,8 @@ struct RedirectRuleTests {
     @Test(
         "Schemes that are not http and https are refused",
         arguments: [
-            "file:///etc/passwd", "ftp://a.example/", "gopher://a.example/", "data:text/html,x", "javascript:alert(1)",
+            "file:///etc/passwd", "ftp://a.example/", "gopher://a.example/", "data:text/html,x",
+            "javascript:alert(1)",
             "unix:/run/x", "ws://a.example/", "mailto:a@b.c",
         ])
     func schemes(_ location: String) throws {
@@ -157,14 +159,18 @@ struct RedirectRuleTests {
     @Test("The redirect behind the last that is allowed fails the call")
     func limit() throws {
         let policy = RedirectPolicy.follow(limit: 20)
-        _ = try RedirectRuleTests.followed(try RedirectRuleTests.decide(302, "/n", followed: 19, policy: policy))
-        #expect(try RedirectRuleTests.decide(302, "/n", followed: 20, policy: policy) == .fail(.tooMany(limit: 20)))
+        _ = try RedirectRuleTests.followed(
+            try RedirectRuleTests.decide(302, "/n", followed: 19, policy: policy))
+        #expect(
+            try RedirectRuleTests.decide(302, "/n", followed: 20, policy: policy)
+                == .fail(.tooMany(limit: 20)))
     }
 
     @Test(
         "Scheme, host and port make the origin",
         arguments: [
-            ("https://a.example:443/x", false), ("https://A.EXAMPLE/x", false), ("https://a.example:444/x", true),
+            ("https://a.example:443/x", false), ("https://A.EXAMPLE/x", false),
+            ("https://a.example:444/x", true),
             ("https://b.a.example/x", true), ("https://a.example./x", true), ("//a.example/x", false),
         ])
     func origin(_ location: String, _ leaves: Bool) throws {

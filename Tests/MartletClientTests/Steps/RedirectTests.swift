@@ -27,7 +27,9 @@ struct RedirectTests {
 
     @Test("A policy that refuses gives the redirect as the answer, for a session and for a call")
     func refused() async throws {
-        try await TestOrigin.withOrigin { _ in .redirect(to: "/b") } run: { origin async throws in
+        try await TestOrigin.withOrigin { _ in
+            .redirect(to: "/b")
+        } run: { origin async throws in
             let session = HTTPSession.own { $0.redirects = .refuse }
             #expect(try await session.get(origin.url("/a")).statusCode == 302)
             var options = RequestOptions()
@@ -39,7 +41,9 @@ struct RedirectTests {
 
     @Test("A loop ends at the limit with an error that has the last redirect")
     func loop() async throws {
-        try await TestOrigin.withOrigin { _ in .redirect(to: "/again") } run: { origin async throws in
+        try await TestOrigin.withOrigin { _ in
+            .redirect(to: "/again")
+        } run: { origin async throws in
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.own().get(origin.url("/again"))
             }
@@ -100,7 +104,8 @@ struct RedirectTests {
             request.path == "/a" ? .redirect(to: "/b") : .text("there")
         } run: { origin async throws in
             let session = HTTPSession.own()
-            let text = try await session.stream(try HTTPRequest(method: .get, url: origin.url("/a"))) { _, body in
+            let text = try await session.stream(try HTTPRequest(method: .get, url: origin.url("/a"))) {
+                _, body in
                 String(decoding: try await body.collect(), as: UTF8.self)
             }
             #expect(text == "there")

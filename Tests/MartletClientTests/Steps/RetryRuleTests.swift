@@ -5,12 +5,14 @@ import Testing
 @Suite("Retries: whether and when")
 struct RetryRuleTests {
     private static func delay(
-        _ outcome: RetryRule.Outcome, policy: RetryPolicy = .transient(), attempt: Int = 1, timeouts408: Int = 0,
+        _ outcome: RetryRule.Outcome, policy: RetryPolicy = .transient(), attempt: Int = 1,
+        timeouts408: Int = 0,
         elapsed: Duration = .zero, remaining: Duration? = nil, random: Double = 1, isIdempotent: Bool = true,
         isReplayable: Bool = true
     ) -> Duration? {
         RetryRule(policy: policy, isIdempotent: isIdempotent, isReplayable: isReplayable).delay(
-            after: outcome, attempt: attempt, timeouts408: timeouts408, elapsed: elapsed, remaining: remaining,
+            after: outcome, attempt: attempt, timeouts408: timeouts408, elapsed: elapsed,
+            remaining: remaining,
             random: random)
     }
 
@@ -65,8 +67,10 @@ struct RetryRuleTests {
     @Test("Spans that cannot be doubled without end do not overflow")
     func overflow() {
         let policy = RetryPolicy.transient(
-            attempts: .max, backoff: .exponential(from: .seconds(Int64.max / 4), upTo: .seconds(Int64.max / 2)))
-        #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), policy: policy, attempt: 1_000_000) != nil)
+            attempts: .max,
+            backoff: .exponential(from: .seconds(Int64.max / 4), upTo: .seconds(Int64.max / 2)))
+        #expect(
+            RetryRuleTests.delay(.status(503, retryAfter: nil), policy: policy, attempt: 1_000_000) != nil)
     }
 
     @Test("Retry-After takes the place of the back-off, up to the longest that is waited for")
@@ -105,17 +109,25 @@ struct RetryRuleTests {
     func safety() {
         #expect(RetryRuleTests.delay(RetryRuleTests.failure(.connectionLost), isIdempotent: false) == nil)
         #expect(
-            RetryRuleTests.delay(RetryRuleTests.failure(.connectFailed, wasSent: false), isIdempotent: false) != nil)
+            RetryRuleTests.delay(RetryRuleTests.failure(.connectFailed, wasSent: false), isIdempotent: false)
+                != nil)
         #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), isIdempotent: false) == nil)
-        #expect(RetryRuleTests.delay(RetryRuleTests.failure(.connectFailed, wasSent: false), isReplayable: false) == nil)
+        #expect(
+            RetryRuleTests.delay(RetryRuleTests.failure(.connectFailed, wasSent: false), isReplayable: false)
+                == nil)
         var policy = RetryPolicy.transient()
         policy.includesUnsafeMethods = true
-        #expect(RetryRuleTests.delay(RetryRuleTests.failure(.connectionLost), policy: policy, isIdempotent: false) != nil)
+        #expect(
+            RetryRuleTests.delay(RetryRuleTests.failure(.connectionLost), policy: policy, isIdempotent: false)
+                != nil)
     }
 
     @Test(
         "Errors that another try cannot mend are not tried again",
-        arguments: [HTTPError.Code.tlsFailed, .protocolViolation, .limitExceeded, .bodyTooLarge, .invalidURL, .fileFailed])
+        arguments: [
+            HTTPError.Code.tlsFailed, .protocolViolation, .limitExceeded, .bodyTooLarge, .invalidURL,
+            .fileFailed,
+        ])
     func lasting(_ code: HTTPError.Code) {
         #expect(RetryRuleTests.delay(RetryRuleTests.failure(code)) == nil)
     }

@@ -30,7 +30,9 @@ struct RetryTests {
 
     @Test("Without a policy the refusal is the answer")
     func never() async throws {
-        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin async throws in
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(503)
+        } run: { origin async throws in
             #expect(try await HTTPSession.own().get(origin.url()).statusCode == 503)
             #expect(origin.requests.count == 1)
         }
@@ -38,7 +40,9 @@ struct RetryTests {
 
     @Test("When all tries are used the last answer is the answer")
     func exhausted() async throws {
-        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin async throws in
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(503)
+        } run: { origin async throws in
             #expect(try await RetryTests.session().get(origin.url()).statusCode == 503)
             #expect(origin.requests.count == 3)
         }
@@ -63,7 +67,8 @@ struct RetryTests {
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
         try await TestOrigin.withOrigin(scripts: cut) { origin async throws in
             let error = await #expect(throws: HTTPError.self) {
-                try await RetryTests.session().stream(try HTTPRequest(method: .get, url: origin.url())) { _, body in
+                try await RetryTests.session().stream(try HTTPRequest(method: .get, url: origin.url())) {
+                    _, body in
                     for try await _ in body {}
                 }
             }
@@ -136,7 +141,9 @@ struct RetryTests {
 
     @Test("A session whose budget is spent makes no call again")
     func budget() async throws {
-        try await TestOrigin.withOrigin { _ in OriginResponse(503) } run: { origin async throws in
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(503)
+        } run: { origin async throws in
             let session = RetryTests.session(.transient(attempts: 2, backoff: .constant(.zero), budget: 0))
             for _ in 0..<15 { _ = try await session.get(origin.url()) }
             #expect(origin.requests.count == 25)

@@ -6,7 +6,8 @@ import Testing
 @Suite("Secrets stay at their origin")
 struct SecretTests {
     private static let secrets = [
-        "s3cret-token", "s3cret-password", "czNjcmV0", "s3cret-cookie", "s3cret-proxy", "s3cret-key", "s3cret-default",
+        "s3cret-token", "s3cret-password", "czNjcmV0", "s3cret-cookie", "s3cret-proxy", "s3cret-key",
+        "s3cret-default",
         "s3cret-url",
     ]
 
@@ -63,7 +64,9 @@ struct SecretTests {
         case (.retryThenRedirect, "/start"):
             return request.number % 2 == 1
                 ? OriginResponse(503, fields: cookie) : OriginResponse(302, fields: ["Location": foreign])
-        default: return .text("home: \(request.fields["Authorization"] ?? "-") \(request.fields["X-Api-Key"] ?? "-")")
+        default:
+            return .text(
+                "home: \(request.fields["Authorization"] ?? "-") \(request.fields["X-Api-Key"] ?? "-")")
         }
     }
 
@@ -83,7 +86,9 @@ struct SecretTests {
             return .text("foreign")
         } run: { foreign async throws in
             try await TestOrigin.withOrigin { request in
-                SecretTests.respond(way, request, foreign: foreign.url("/asks"))
+                // Cookies go by the host, whatever the port: the foreign origin has another name.
+                SecretTests.respond(
+                    way, request, foreign: foreign.url("/asks").replacing("127.0.0.1", with: "localhost"))
             } run: { home async throws in
                 let session = try SecretTests.session()
                 var request = try HTTPRequest(method: .post, url: home.url("/start"))
@@ -112,8 +117,12 @@ struct SecretTests {
 
     @Test("Fields of the session's defaults stay at the origin that calls begin at")
     func defaults() async throws {
-        try await TestOrigin.withOrigin { _ in .text("foreign") } run: { foreign async throws in
-            try await TestOrigin.withOrigin { _ in .redirect(to: foreign.url()) } run: { home async throws in
+        try await TestOrigin.withOrigin { _ in
+            .text("foreign")
+        } run: { foreign async throws in
+            try await TestOrigin.withOrigin { _ in
+                .redirect(to: foreign.url())
+            } run: { home async throws in
                 let session = HTTPSession.own { $0.headers[.authorization] = "Bearer s3cret-default" }
                 #expect(try await session.get(home.url()).text == "foreign")
                 #expect(SecretTests.holds(SecretTests.bytes(at: home)) == ["s3cret-default"])
@@ -124,9 +133,12 @@ struct SecretTests {
 
     @Test("A name and a password in a URL are for its origin")
     func inURL() async throws {
-        try await TestOrigin.withOrigin { _ in .text("foreign") } run: { foreign async throws in
+        try await TestOrigin.withOrigin { _ in
+            .text("foreign")
+        } run: { foreign async throws in
             try await TestOrigin.withOrigin { request in
-                request.path == "/go" ? .redirect(to: foreign.url()) : .text(request.fields["Authorization"] ?? "-")
+                request.path == "/go"
+                    ? .redirect(to: foreign.url()) : .text(request.fields["Authorization"] ?? "-")
             } run: { home async throws in
                 let session = HTTPSession.own()
                 let address = home.url("/stay").replacing("http://", with: "http://user:s3cret-url@")
@@ -146,10 +158,13 @@ struct SecretTests {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Authorization"] ?? "-")
         } run: { second async throws in
-            try await TestOrigin.withOrigin { _ in .redirect(to: second.url()) } run: { first async throws in
+            try await TestOrigin.withOrigin { _ in
+                .redirect(to: second.url())
+            } run: { first async throws in
                 let session = HTTPSession.own { configuration in
                     configuration.authentication.credentialsByOrigin = [
-                        (try? HTTPURL(second.url()).origin) ?? (try! HTTPURL("http://x").origin): .bearer("for-second")
+                        (try? HTTPURL(second.url()).origin) ?? (try! HTTPURL("http://x").origin): .bearer(
+                            "for-second")
                     ]
                 }
                 #expect(try await session.get(first.url()).text == "Bearer for-second")
