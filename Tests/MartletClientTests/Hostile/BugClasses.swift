@@ -117,7 +117,11 @@ extension BugClass {
             .test("No name or method with control bytes, blanks or a colon can even be made"),
             .test("A path of a request that was set with line breaks is one target in one line"),
             .test("Line breaks and NULs in a field's value, which its own type mends, stay within its line"),
-            .test("A Host that no host can be is refused"), .awaits("forms with files")),
+            .test("A Host that no host can be is refused"),
+            .test(
+                "A NUL or another control character is refused before anything is sent, and its place is named"
+            ),
+            .test("Names in UTF-8 stay, and what would end the quotes or the line is percent-encoded")),
         BugClass(
             24, "framing by the caller", .test("A Content-Length that is not the body's is refused"),
             .test("A Transfer-Encoding other than chunked alone is refused"),
@@ -126,31 +130,57 @@ extension BugClass {
     ]
 
     private static let aboveTheWire = [
-        BugClass(25, "Authorization after a redirect", .awaits("redirects")),
-        BugClass(26, "other secrets after a redirect", .awaits("redirects")),
-        BugClass(27, "Digest across origins", .awaits("authentication")),
-        BugClass(28, "bearer tokens across schemes", .awaits("redirects")),
+        BugClass(
+            25, "Authorization after a redirect", .test("No secret reaches a foreign origin"),
+            .test("Fields of credentials stay at their origin, and those that were declared secret")),
+        BugClass(
+            26, "other secrets after a redirect", .test("No secret reaches a foreign origin"),
+            .test("Fields of the session's defaults stay at the origin that calls begin at")),
+        BugClass(
+            27, "Digest across origins",
+            .test("A challenge that was about to be answered at one origin is not answered at another"),
+            .test("What one origin asked for is not answered to another, though both have credentials"),
+            .test(
+                "Credentials of the call are not sent to another origin, nor any more when the chain comes back"
+            )),
+        BugClass(
+            28, "bearer tokens across schemes", .test("From https to http is refused unless it is allowed"),
+            .test("Tokens are not sent to another origin, nor fetched for it")),
         BugClass(
             29, "credentials in URLs and Referer", .test("A URL that could lead elsewhere leads nowhere"),
-            .test("A URL's description has no password"), .awaits("redirects")),
+            .test("A URL's description has no password"),
+            .test("A name and a password in a URL are for its origin"),
+            .test("User info in a location never becomes credentials")),
         BugClass(
             30, "dangerous schemes", .test("Something without http or https in front is refused"),
-            .test("A reference with another scheme is refused"), .awaits("redirects")),
-        BugClass(31, "loops of redirects", .awaits("redirects")),
+            .test("A reference with another scheme is refused"),
+            .test("Schemes that are not http and https are refused")),
+        BugClass(
+            31, "loops of redirects",
+            .test("A loop ends at the limit with an error that has the last redirect")),
         BugClass(
             32, "reading Location", .test("A host in a reference is parsed as strictly as any other"),
-            .awaits("redirects")),
-        BugClass(33, "rewriting of methods", .awaits("redirects")),
-        BugClass(34, "redirects with endless bodies", .awaits("redirects")),
+            .test("Two locations that differ are refused; two that are the same are one"),
+            .test("Bytes that are no UTF-8 go on as they came, percent-encoded"),
+            .test("A reference is resolved against the address it came from")),
+        BugClass(
+            33, "rewriting of methods", .test("The method after each status is that of RFC 9110"),
+            .test("What describes a body goes with it"), .test("307 sends the body again, 303 does not")),
+        BugClass(
+            34, "redirects with endless bodies",
+            .test("A redirect whose body never ends is followed at once, on another connection")),
         BugClass(
             35, "connections under other credentials",
             .test("A kept connection serves no view with other trust, identity or versions"),
             .test("A view with a client certificate has connections of its own"),
-            .test("http and https to one port do not share"), .awaits("proxies"), .awaits("pins")),
+            .test("http and https to one port do not share"),
+            .test("Connections with other credentials are not shared"),
+            .test("Connections of other users are not shared")),
         BugClass(
             36, "TLS sessions under other settings",
             .test("TLS sessions are resumed within a view, and never by a view with other trust"),
-            .test("Another context never resumes the session"), .awaits("proxies")),
+            .test("Another context never resumes the session"),
+            .test("A TLS session made in a tunnel is resumed in that tunnel's successors alone")),
         BugClass(
             37, "a verdict that is remembered",
             .test("A server accepted without a look is verified by the next view, whatever was kept"),
@@ -175,10 +205,25 @@ extension BugClass {
             .test("A certificate that vouches for itself is self-signed"),
             .test("A key that is too short is refused, the server's or an authority's"),
             .test("A signature over a broken digest is refused")),
-        BugClass(40, "domains of cookies", .awaits("cookies")),
-        BugClass(41, "paths and prefixes of cookies", .awaits("cookies")),
-        BugClass(42, "floods of cookies", .awaits("cookies")),
-        BugClass(43, "Host as a key", .awaits("cookies"), .awaits("the cache")),
+        BugClass(
+            40, "domains of cookies", .test("A domain that is not the host's own is refused"),
+            .test("No cookie is set for a public suffix, in whatever case it is written"),
+            .test("An IP address has no domain above it and nothing below it"),
+            .test("The port does not matter; a trailing dot is another host")),
+        BugClass(
+            41, "paths and prefixes of cookies",
+            .test("A path goes to itself and below, not to what begins alike"),
+            .test("A name with __Host- needs Secure, the path / in so many words, and no domain"),
+            .test("A name with __Secure- needs Secure, in any case of its letters"),
+            .test("Over http no cookie takes the place of a secure one, nor hides it")),
+        BugClass(
+            42, "floods of cookies", .test("Only the first fifty fields of a response are heeded"),
+            .test("Name and value may have 4,096 bytes together, and no more"),
+            .test("A registrable domain keeps 180 cookies, whatever hosts below it set them"),
+            .test("A control character anywhere refuses the field, and its place is told")),
+        BugClass(
+            43, "Host as a key", .test("Cookies go by the address, whatever the Host field says"),
+            .awaits("the cache")),
         BugClass(44, "a cache poisoned by others", .awaits("the cache")),
         BugClass(45, "truncation kept in a cache", .awaits("the cache")),
         BugClass(46, "parts taken for the whole", .awaits("the cache")),
@@ -189,7 +234,9 @@ extension BugClass {
     private static let machine = [
         BugClass(
             49, "paths out of a folder", .test("-O never leaves the folder"),
-            .awaits("names from Content-Disposition")),
+            .test("A dot at the beginning stays only where that is asked for"),
+            .test("A name that is too long keeps its extension, and its characters stay whole"),
+            .awaits("the download manager")),
         BugClass(
             50, "links in a folder", .test("A symbolic link in the target's place is replaced, not followed"),
             .test("A file that takes the name at the last moment is left alone"),
@@ -222,14 +269,18 @@ extension BugClass {
         BugClass(
             57, "calls from within callbacks",
             .test("Calls may be started and cancelled from the progress of another"),
-            .awaits("authentication")),
-        BugClass(58, "confusion of proxies", .awaits("proxies")),
+            .test("One may make calls of its own")),
+        BugClass(
+            58, "confusion of proxies", .test("CONNECT says where to, who asks, and no more"),
+            .test("A 407 is answered once, and no more"),
+            .test("A 2xx has no body, whatever it announces, and interim answers may come first"),
+            .test("A default Proxy-Authorization goes to the proxy alone")),
         BugClass(
             59, "URLs read in two ways", .test("A URL leads to one place"),
             .test("A URL that could lead elsewhere leads nowhere"), .test("User info never becomes the host"),
             .test("Every spelling of an IPv4 address becomes the dotted quad"),
             .test("A port must be digits within 1–65535")),
-        BugClass(60, "HSTS under another spelling", .awaits("HSTS")),
+        BugClass(60, "HSTS under another spelling", .awaits("HSTS, which is not offered")),
         BugClass(
             61, "time that grows with the square",
             .test("A megabyte of commas in each list that is looked at is read in linear time"),
@@ -243,7 +294,12 @@ extension BugClass {
             .test("A URL that is refused is not repeated"),
             .test("A request that is refused does not repeat its fields"),
             .test("-v shows no credentials")),
-        BugClass(63, "pins past the verified chain", .awaits("pins")),
-        BugClass(64, "proxies from a request's field", .awaits("proxies")),
+        BugClass(
+            63, "pins past the verified chain",
+            .test("A pinned certificate that is sent along, but is not on the verified path, does not count"),
+            .test("A resumed connection is held to the pins")),
+        BugClass(
+            64, "proxies from a request's field",
+            .test("HTTP_PROXY in capitals is what a client of a CGI program sent, and is never looked at")),
     ]
 }

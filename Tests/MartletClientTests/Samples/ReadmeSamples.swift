@@ -59,6 +59,36 @@ enum ReadmeSamples {
         return [session, impatient]
     }
 
+    static func policies(_ request: HTTPRequest, secret: String) async throws -> HTTPExchange {
+        var configuration = SessionConfiguration.default
+        configuration.cookies = CookieJar(file: "/var/lib/app/cookies")
+        configuration.authentication.credentials = .digest(user: "me", password: secret)
+        configuration.retry = .transient(attempts: 4)
+        configuration.proxy = try .socks5("127.0.0.1:1080")
+        let polite = HTTPSession(configuration: configuration)
+
+        var options = RequestOptions()
+        options.redirects = .refuse
+        options.idempotencyKey = .random
+        let answer = try await polite.send(request, options: options)
+        return answer
+    }
+
+    static func streams(_ session: HTTPSession, _ request: HTTPRequest) async throws {
+        _ = try await session.post(
+            "https://example.org/photos",
+            body: .multipart {
+                $0.field("title", "Sea")
+                $0.file("photo", at: "/data/sea.jpg")
+            })
+        try await session.stream(request) { _, body in
+            for try await line in body.lines { print(line) }
+        }
+        for try await event in session.events(from: "https://example.org/feed") {
+            print(event.data)
+        }
+    }
+
     static func errors(_ session: HTTPSession) async throws {
         do {
             _ = try await session.get("https://example.org/")
