@@ -18,6 +18,15 @@ package struct DetailedResponse: Sendable {
 
     /// What has happened so far.
     package var metrics: HTTPMetrics { answer.metrics }
+
+    /// The URL that answered, without user info.
+    package var url: HTTPURL { answer.call.url }
+
+    /// The method that was answered, which redirects may have changed.
+    package var method: HTTPRequest.Method { answer.call.method }
+
+    /// The exchange so far, with the body that was collected of it.
+    package func exchange(with body: [UInt8]) -> HTTPExchange { answer.exchange(with: body) }
 }
 
 extension HTTPSession {

@@ -39,6 +39,7 @@ struct CallRunner: Sendable {
             // connection that does not take a byte.
             unused = prepared
             let request = try composer.compose(prepared)
+            control.observer?.sent(request.head)
             control.upload?.update { progress in
                 progress.completedByteCount = 0
                 progress.totalByteCount = request.bodyLength

@@ -26,10 +26,15 @@ package final class TransferControl: TransferGate {
     let upload: ProgressState?
     /// What has come down; likewise.
     let download: ProgressState?
+    /// Who watches its requests; nobody, mostly.
+    let observer: CallObserver?
 
     /// The control of a call that has not begun.
-    /// - Parameter tellsProgress: Whether anybody can ask how far it has come; most calls are awaited and no more.
-    package init(tellsProgress: Bool = true) {
+    /// - Parameters:
+    ///   - tellsProgress: Whether anybody can ask how far it has come; most calls are awaited and no more.
+    ///   - observer: Who watches the call's requests.
+    package init(tellsProgress: Bool = true, observer: CallObserver? = nil) {
+        self.observer = observer
         upload = tellsProgress ? ProgressState() : nil
         download = tellsProgress ? ProgressState() : nil
     }

@@ -248,16 +248,18 @@ struct CallSteps {
         up answer: Answer, from request: Call, reason: HTTPHop.Reason, delay: Duration = .zero
     ) {
         answer.exchange.finish()
-        note(reason, request, status: answer.head.status, error: nil, delay: delay)
+        note(reason, request, status: answer.head.status, error: nil, delay: delay, answer)
     }
 
     private mutating func note(
-        _ reason: HTTPHop.Reason, _ request: Call, status: Int?, error: HTTPError.Code?, delay: Duration
+        _ reason: HTTPHop.Reason, _ request: Call, status: Int?, error: HTTPError.Code?, delay: Duration,
+        _ answer: Answer? = nil
     ) {
-        hops.append(
-            HTTPHop(
-                reason: reason, method: request.method, url: request.url, status: status, error: error,
-                ended: MonotonicTime.now().since(call.start), delay: delay))
+        let hop = HTTPHop(
+            reason: reason, method: request.method, url: request.url, status: status, error: error,
+            ended: MonotonicTime.now().since(call.start), delay: delay)
+        hops.append(hop)
+        control.observer?.followed(hop, answer?.exchange(with: []))
         request.settings.configuration.logger.debug(
             "another request follows",
             metadata: [

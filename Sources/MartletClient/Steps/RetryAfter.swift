@@ -1,13 +1,13 @@
 import MartletWire
 
 /// The field `Retry-After`: seconds, or a date (RFC 9110 §10.2.3).
-struct RetryAfter: Equatable, Sendable {
+package struct RetryAfter: Equatable, Sendable {
     /// How long to wait; zero where the date is past.
-    let delay: Duration
+    package let delay: Duration
 
     /// A value; `nil` when it is neither seconds nor a date.
     /// - Parameter now: Seconds since 1970.
-    init?(_ value: some Collection<UInt8>, now: Int64) {
+    package init?(_ value: some Collection<UInt8>, now: Int64) {
         guard !value.isEmpty else { return nil }
         if value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
             // More digits than make sense stand for a very long time, which policies cap.
