@@ -12,6 +12,7 @@ enum Interrupts {
     private struct State {
         var waiter: CheckedContinuation<Int32, Never>?
         var barIsDrawn = false
+        var terminal: (descriptor: Int32, state: termios)?
     }
 
     private static let thread = BlockingWorkers(threadLimit: 1)
@@ -46,6 +47,12 @@ enum Interrupts {
         set { state.withLock { $0.barIsDrawn = newValue } }
     }
 
+    /// A terminal, and the state in which it is left when a signal ends the program.
+    static var terminalState: (descriptor: Int32, state: termios)? {
+        get { state.withLock { $0.terminal } }
+        set { state.withLock { $0.terminal = newValue } }
+    }
+
     /// The handler: only what a handler may do. The pipe was made before it was set.
     private static let note: @convention(c) (Int32) -> Void = { number in
         let saved = errno
@@ -62,6 +69,10 @@ enum Interrupts {
         }
         // What was received is in its file already: nothing is buffered here.
         if barIsDrawn { _ = unsafe write(STDERR_FILENO, "\n", 1) }
+        if let terminal = terminalState {
+            var state = terminal.state
+            _ = unsafe tcsetattr(terminal.descriptor, TCSANOW, &state)
+        }
         _exit(128 + number)
     }
 }

@@ -7,9 +7,13 @@ struct BatchCommand: AsyncParsableCommand {
         discussion: """
             A request: {"seq":7,"op":"fetch","url":"http://…","method":"GET","headers":[["Name","value"],["Accept",null]],
             "body":null|"bytes","decompress":true,"http_version":"1.1","max_body":n,"timeout_ms":n,"first":false,
-            "connect_to":["host:port:address:port"],"ca_file":"path","path_as_is":false}
+            "connect_to":["host:port:address:port"],"ca_file":"path","path_as_is":false,"redirect":"follow|manual",
+            "max_redirects":20,"keep_method":[301,302,303],"trusted_redirect":false,"retry":0,"cookie_jar":false,
+            "auth":null|{"type":"basic|digest|any","user":"…","password":"…"},"proxy":null|"http://host:port",
+            "proxy_user":"user:password","proxytunnel":false}
             Byte strings are Latin-1: one character U+0000–U+00FF is one byte. Unknown keys are refused in the reply.
-            "op" may also be "reset" or "stats". A redirect is answered as it is ("redirect":"manual").
+            "op" may also be "reset" or "stats". Redirects are answers unless they are to be followed. "first" begins with
+            clean connections, cookies and credentials.
             """)
 
     @Option(help: "How many requests run at a time.")

@@ -1,11 +1,13 @@
 import Martlet
 
-/// How a request of a batch wants its connection opened.
+/// What a request of a batch wants of its session: how connections are opened, and whether there are cookies.
 struct BatchConnection: Hashable, Sendable {
     /// Other places to connect to.
     var redirections: [ConnectRedirection] = []
     /// A file of authorities that alone are trusted.
     var authorityFile: String?
+    /// Whether the session's cookies are sent, and those that come kept; without them, requests take a shorter way.
+    var usesCookies = false
 
     /// `host:port:address:port`.
     static func redirection(_ text: String) throws(BatchFault) -> ConnectRedirection {

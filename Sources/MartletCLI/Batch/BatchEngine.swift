@@ -89,16 +89,12 @@ struct BatchEngine: Sendable {
             guard let method = HTTPRequest.Method(request.method) else {
                 throw BatchFault(.other, "“\(request.method)” is not a method; nothing was sent")
             }
-            var options = RequestOptions(
-                timeouts: Timeouts(total: request.timeout),
-                bodyLimit: request.bodyLimit.map { ByteCount($0) },
-                decompresses: request.decompresses ? nil : false)
-            options.version = request.version
-            options.omittedFields = request.headers.omitted
+            var fields = request.headers.fields
+            var options = request.policies(&fields)
             if !request.proxy.isEmpty { options.proxy = try proxy(request) }
             let body = request.body.map { HTTPBody.bytes($0, contentType: nil) } ?? .none
             let exchange = try await session.send(
-                method, url, headers: request.headers.fields, body: body, options: options)
+                method, url, headers: fields, body: body, options: options)
             return BatchReply.line(request.sequence, exchange)
         } catch {
             return BatchReply.line(request.sequence, BatchFault(error))
@@ -113,16 +109,11 @@ struct BatchEngine: Sendable {
         }
     }
 
-    private static func address(_ request: BatchRequest) throws -> HTTPURL {
-        let url: HTTPURL
+    private static func address(_ request: BatchRequest) throws(BatchFault) -> HTTPURL {
         do throws(HTTPURL.ParseError) {
-            url = try HTTPURL(request.url, pathAsIs: request.keepsPath)
+            return try HTTPURL(request.url, pathAsIs: request.keepsPath)
         } catch {
             throw BatchFault(.badURL, error.description)
         }
-        guard url.user == nil else {
-            throw BatchFault(.unsupported, "credentials in URLs are not supported yet")
-        }
-        return url
     }
 }

@@ -53,4 +53,10 @@ struct BatchMember: Sendable {
         guard case .array(let values) = value else { throw wrong("an array") }
         return values.map { BatchMember(name: name, value: $0) }
     }
+
+    /// The members of an object, each with this member's name and a dot before its own.
+    func object() throws(BatchFault) -> [BatchMember] {
+        guard case .object(let members) = value else { throw wrong("an object") }
+        return members.map { BatchMember(name: "\(name).\($0.0)", value: $0.1) }
+    }
 }

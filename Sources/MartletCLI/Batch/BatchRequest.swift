@@ -23,6 +23,12 @@ struct BatchRequest: Sendable {
     var keepsPath = false
     var connection = BatchConnection()
     var proxy = ProxyPlan.Wish()
+    var followsRedirects = false
+    var redirectLimit = 20
+    var statusesThatKeepMethod: Set<Int> = []
+    var trustsOtherOrigins = false
+    var identity: CallerIdentity?
+    var retryCount = 0
 
     /// Reads a line. The number is kept even if the rest is refused.
     static func read(_ line: [UInt8]) -> (sequence: JSONValue, request: Result<BatchRequest, BatchFault>) {
@@ -86,7 +92,42 @@ struct BatchRequest: Sendable {
         case "proxy": proxy.address = member.isNull ? nil : try member.string()
         case "proxy_user": proxy.user = member.isNull ? nil : try member.string()
         case "proxytunnel": proxy.tunnelsEverything = try member.bool()
+        default: try setPolicy(member)
+        }
+    }
+
+    /// Members about what comes of an answer.
+    private mutating func setPolicy(_ member: BatchMember) throws(BatchFault) {
+        switch member.name {
+        case "redirect":
+            switch try member.string() {
+            case "follow": followsRedirects = true
+            case "manual": followsRedirects = false
+            case let text:
+                throw BatchFault(.unsupported, "“redirect”: “\(text)” is neither follow nor manual")
+            }
+        case "max_redirects": redirectLimit = member.isNull ? 20 : try member.count()
+        case "keep_method": statusesThatKeepMethod = member.isNull ? [] : try BatchRequest.statuses(member)
+        case "trusted_redirect": trustsOtherOrigins = try member.bool()
+        case "auth": identity = try BatchAuthentication.identity(member)
+        case "cookie_jar": connection.usesCookies = try member.bool()
+        case "retry":
+            retryCount = try member.count()
+            guard retryCount <= 1000 else { throw BatchFault(.other, "“retry” is at most 1000") }
         default: try BatchLaterFeatures.check(member)
         }
+    }
+
+    /// Statuses after which a method may be kept.
+    private static func statuses(_ member: BatchMember) throws(BatchFault) -> Set<Int> {
+        var statuses: Set<Int> = []
+        for item in try member.array() {
+            let status = try item.count()
+            guard (301...303).contains(status) else {
+                throw BatchFault(.unsupported, "“keep_method”: \(status) is none of 301, 302 and 303")
+            }
+            statuses.insert(status)
+        }
+        return statuses
     }
 }

@@ -8,6 +8,7 @@ struct BatchSession: Sendable {
     /// The session.
     let base: HTTPSession
     private var views: [BatchConnection: HTTPSession] = [:]
+    private let jar = CookieJar(trustsLoopback: true)
 
     /// A clean session for so many requests at a time.
     init(parallel: Int) {
@@ -25,9 +26,11 @@ struct BatchSession: Sendable {
         if connection == BatchConnection() { return base }
         if let view = views[connection] { return view }
         if views.count >= BatchSession.viewLimit { views = [:] }
+        let jar = jar
         let view = base.with { configuration in
             configuration.connectRedirections = connection.redirections
             if let file = connection.authorityFile { configuration.tls.trust = .only(.file(file)) }
+            if connection.usesCookies { configuration.cookies = jar }
         }
         views[connection] = view
         return view

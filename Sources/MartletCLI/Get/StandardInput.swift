@@ -25,16 +25,3 @@ struct StandardInput: AsyncSequence, Sendable {
 
     func makeAsyncIterator() -> Iterator { Iterator() }
 }
-
-/// No pieces at all.
-struct EmptyPieces: AsyncSequence, Sendable {
-    typealias Element = [UInt8]
-
-    struct Iterator: AsyncIteratorProtocol {
-        mutating func next() async throws -> [UInt8]? { nil }
-
-        mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? { nil }
-    }
-
-    func makeAsyncIterator() -> Iterator { Iterator() }
-}

@@ -1,44 +1,45 @@
+import FoundationEssentials
 import HTTPTypes
 import Martlet
 import MartletWire
+import SystemPackage
 
-/// Carries one plan out: request, heads, body, `-w`.
+/// Carries one plan out: request, heads, body, `-w`; again where that is wanted after a passing failure.
 struct Transfer: Sendable {
     let plan: TransferPlan
     let session: HTTPSession
     let global: GlobalOptions
-    private let options: TransferOptions
+    /// The log of `--har`, if there is one.
+    let log: HARFile?
+    let options: TransferOptions
 
-    init(_ plan: TransferPlan, session: HTTPSession, global: GlobalOptions) {
+    init(_ plan: TransferPlan, session: HTTPSession, global: GlobalOptions, log: HARFile? = nil) {
         self.plan = plan
         self.session = session
         self.global = global
+        self.log = log
         options = plan.group
     }
 
     /// A transfer that ends with this exit code and these words, without being the fault of what is below.
-    private struct Verdict: Error {
+    struct Verdict: Error {
         var status: ExitStatus
         var message: String
     }
 
+    private var tellsErrors: Bool { !global.isSilent || global.showsErrors }
+
     /// Fetches, and tells standard error what went wrong.
     func run() async -> TransferReport {
-        var report = TransferReport(plan)
-        let start = ContinuousClock.now
-        let ledger = TransferLedger(report)
+        let ledger = TransferLedger(TransferReport(plan))
         do {
             try await fetch(ledger)
-            report = ledger.report
         } catch {
-            report = ledger.report
-            (report.status, report.message) = Transfer.verdict(error)
-            if global.isVerbose, report.head == nil, (error as? HTTPError)?.wasSent == true {
-                await Console.complain(HeadText.shown(report.requestHead, mark: ">"))
-            }
+            ledger.update { ($0.status, $0.message) = Transfer.verdict(error) }
         }
-        report.elapsed = ContinuousClock.now - start
-        if report.status != .success, !report.message.isEmpty, !global.isSilent || global.showsErrors {
+        var report = ledger.report
+        report.elapsed = ContinuousClock.now - report.start
+        if report.status != .success, !report.message.isEmpty, tellsErrors {
             await Console.complain("martlet: (\(report.status.code)) \(report.message)\n")
         }
         if let format = options.writeOut, report.status != .interrupted {
@@ -51,7 +52,7 @@ struct Transfer: Sendable {
         return report
     }
 
-    private static func verdict(_ error: any Error) -> (ExitStatus, String) {
+    static func verdict(_ error: any Error) -> (ExitStatus, String) {
         switch error {
         case let error as Verdict: (error.status, error.message)
         case let error as UsageError: (error.status, error.description)
@@ -79,18 +80,13 @@ struct Transfer: Sendable {
     private func fetch(_ ledger: TransferLedger) async throws {
         let output = try makeOutput()
         ledger.update { $0.file = output.path }
-        if global.isVerbose || options.writeOut != nil {
-            let head = try await session.composedHead(
-                plan.request, to: plan.url, body: plan.shownBody, options: plan.options)
-            ledger.update { $0.requestHead = head }
-        }
         let meter = output.path.map { path in
             ProgressMeter(
                 form: global.isSilent ? .none : global.progress, name: path, url: plan.url.redacted)
         }
         try await Transfer.showing(meter) {
             do {
-                try await exchange(ledger, output, meter)
+                try await tryAndTryAgain(ledger, output, meter)
                 try await output.finish()
                 await meter?.finish(.success)
             } catch {
@@ -109,6 +105,74 @@ struct Transfer: Sendable {
         try await body()
     }
 
+    private func tryAndTryAgain(
+        _ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?
+    ) async throws {
+        let start = ContinuousClock.now
+        var tries = 0
+        while true {
+            tries += 1
+            var failure: (any Error)?
+            do {
+                try await tryOnce(ledger, output, meter)
+            } catch {
+                failure = error
+            }
+            await tell(ledger.report, failure)
+            guard plan.body.replay != .once,
+                let wait = options.retries.wait(
+                    after: Transfer.outcome(failure, ledger.report), tries: tries,
+                    elapsed: ContinuousClock.now - start)
+            else {
+                if let failure { throw failure }
+                return
+            }
+            if tellsErrors, !global.isSilent {
+                let left = options.retries.count - tries
+                await Console.complain(
+                    "martlet: \(Transfer.problem(failure, ledger.report)); trying again in \(wait), \(left) more after that\n"
+                )
+            }
+            try await Task.sleep(for: wait)
+            try await output.restart()
+            ledger.restart(plan)
+        }
+    }
+
+    private static func problem(_ failure: (any Error)?, _ report: TransferReport) -> String {
+        if let failure, !(failure is Verdict) { return verdict(failure).1 }
+        return "the status is \(report.head?.status ?? 0)"
+    }
+
+    private static func outcome(_ failure: (any Error)?, _ report: TransferReport) -> RetryPlan.Outcome {
+        if let head = report.head,
+            failure == nil || verdict(failure ?? CancellationError()).0 == .refusedByStatus
+        {
+            let now = Int64(Date().timeIntervalSince1970)
+            let retryAfter = head.fields.rawValues(of: "retry-after").first.flatMap {
+                RetryAfter($0, now: now)
+            }
+            return .status(head.status, retryAfter: retryAfter?.delay)
+        }
+        guard let failure else { return .failure(.success, isRefusedConnection: false) }
+        let refusals = (failure as? HTTPError)?.connectFailures ?? []
+        return .failure(
+            verdict(failure).0,
+            isRefusedConnection: refusals.contains { $0.error.code == Errno.connectionRefused.rawValue })
+    }
+
+    /// What is told of a try when it is over, whatever came of it.
+    private func tell(_ report: TransferReport, _ failure: (any Error)?) async {
+        if let log { await log.append(report, plan, failure) }
+        if global.showsTimeline, let metrics = report.metrics {
+            let picture = TimelinePicture(
+                steps: report.steps.map(\.hop), metrics: metrics, width: TimelinePicture.terminalWidth,
+                usesUnicode: Environment.speaksUTF8)
+            await Console.complain(
+                "\(report.method) \(report.url.redacted) \(report.head?.status ?? 0)\n\(picture.text)")
+        }
+    }
+
     private func makeOutput() throws(UsageError) -> BodyOutput {
         switch plan.destination {
         case .named("-"):
@@ -116,74 +180,20 @@ struct Transfer: Sendable {
             return BodyOutput(mayBeBinary: isAskedFor)
         case .named(let name): return BodyOutput(path: placed(name), makesFolders: options.makesFolders)
         case .remoteName:
-            return BodyOutput(
-                path: placed(try RemoteName.name(for: plan.url)), makesFolders: options.makesFolders)
+            let name: String
+            do throws(UsageError) {
+                name = try RemoteName.name(for: plan.url)
+            } catch {
+                // The response may propose one all the same.
+                guard options.heedsProposedNames else { throw error }
+                name = RemoteName.placeholder
+            }
+            return BodyOutput(path: placed(name), makesFolders: options.makesFolders)
         }
     }
 
-    private func placed(_ name: String) -> String {
+    func placed(_ name: String) -> String {
         guard let folder = options.outputFolder, !name.hasPrefix("/") else { return name }
         return folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
-    }
-
-    private func exchange(_ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?)
-        async throws
-    {
-        let control = TransferControl()
-        defer { ledger.update { $0.uploadedByteCount = control.uploadedByteCount } }
-        try await session.streamDetailed(
-            plan.request, to: plan.url, body: plan.body, options: plan.options, control: control
-        ) { response in
-            ledger.update { report in
-                report.head = response.head
-                report.metrics = response.metrics
-            }
-            defer { ledger.update { $0.metrics = response.metrics } }
-            try await show(response, ledger, output)
-            let isFailure = options.failsOnStatus && response.head.status >= 400
-            let verdict = Verdict(
-                status: .refusedByStatus, message: "the requested URL returned error: \(response.head.status)"
-            )
-            if isFailure, !options.keepsBodyOnFailure { throw verdict }
-            try await receive(response, ledger, output, meter)
-            if isFailure { throw verdict }
-        }
-    }
-
-    /// The heads, wherever they are to go.
-    private func show(_ response: DetailedResponse, _ ledger: TransferLedger, _ output: BodyOutput)
-        async throws
-    {
-        let heads = (response.interim + [response.head]).map(HeadText.bytes)
-        ledger.update { $0.headByteCount = heads.reduce(0) { $0 + $1.count } }
-        if global.isVerbose {
-            await Console.complain(VerboseText.connection(response.metrics))
-            await Console.complain(HeadText.shown(ledger.report.requestHead, mark: ">"))
-            for head in heads { await Console.complain(HeadText.shown(head, mark: "<")) }
-        }
-        let bytes = Array(heads.joined())
-        if let file = options.headsFile { try await HeadsFile(file).write(bytes, anew: plan.isFirstOfGroup) }
-        if options.includesHeads || options.isHead { try await output.write(bytes) }
-    }
-
-    private func receive(
-        _ response: DetailedResponse, _ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?
-    ) async throws {
-        let total = response.body.announcedByteCount
-        if let limit = options.sizeLimit, let total, total > UInt64(limit), plan.request.method != .head {
-            throw Verdict(
-                status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) allowed")
-        }
-        meter?.note(0, of: total)
-        for try await piece in response.body {
-            try await output.write(piece)
-            meter?.note(response.metrics.receivedBodyByteCount, of: total)
-        }
-        guard let trailers = response.trailers, !trailers.isEmpty else { return }
-        let lines = HeadText.lines(of: trailers)
-        ledger.update { $0.headByteCount += lines.count }
-        if global.isVerbose { await Console.complain(HeadText.shown(lines, mark: "<")) }
-        if let file = options.headsFile { try await HeadsFile(file).write(lines, anew: false) }
-        if options.includesHeads { try await output.write(lines) }
     }
 }

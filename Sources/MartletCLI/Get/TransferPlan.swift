@@ -12,8 +12,6 @@ struct TransferPlan: Sendable {
     var url: HTTPURL
     var request: HTTPRequest
     var body: HTTPBody
-    /// A body of the same framing that can be opened without harm, for showing the head.
-    var shownBody: HTTPBody
     var options: RequestOptions
     /// Where the body goes.
     var destination: TransferOptions.Destination
@@ -23,7 +21,9 @@ struct TransferPlan: Sendable {
     var isFirstOfGroup: Bool
 
     /// The plans of a group, one for each URL.
-    static func plans(for options: TransferOptions, from number: Int) throws(UsageError) -> [TransferPlan] {
+    static func plans(
+        for options: TransferOptions, from number: Int, caller: CallerPlan
+    ) throws(UsageError) -> [TransferPlan] {
         guard !options.urls.isEmpty else { throw UsageError("no URL was given; try martlet --help") }
         guard options.destinations.count <= options.urls.count else {
             throw UsageError("there are more outputs than URLs")
@@ -32,9 +32,12 @@ struct TransferPlan: Sendable {
             throw UsageError("there are more files than URLs")
         }
         let sendsData = !options.data.isEmpty && !options.putsDataInQuery
-        guard [sendsData, options.isHead, !options.uploads.isEmpty].count(where: { $0 }) <= 1 else {
-            throw UsageError("only one of -d, -I and -T can be given")
+        let sources = [sendsData, options.isHead, !options.uploads.isEmpty, !options.form.isEmpty]
+        guard sources.count(where: { $0 }) <= 1 else {
+            throw UsageError("only one of -d, -F, -I and -T can be given")
         }
+        try checkReading(options)
+        let form = options.form.isEmpty ? nil : try FormPart.body(of: options.form)
         let data = try FormData(options.data)
         var plans: [TransferPlan] = []
         for (index, given) in options.urls.enumerated() {
@@ -49,15 +52,24 @@ struct TransferPlan: Sendable {
             plans.append(
                 try TransferPlan(
                     number: number + index, givenURL: given, url: url, upload: upload,
-                    data: sendsData ? data.bytes : nil, destination: destination, group: options,
-                    isFirstOfGroup: index == 0))
+                    data: sendsData ? data.bytes : nil, form: form, destination: destination, group: options,
+                    isFirstOfGroup: index == 0, caller: caller))
         }
         return plans
     }
 
+    /// Heads, and what is made of them, belong to one exchange; a stream of events is of any number.
+    private static func checkReading(_ options: TransferOptions) throws(UsageError) {
+        guard options.reading == .events else { return }
+        if options.includesHeads || options.isHead || options.headsFile != nil || options.heedsProposedNames {
+            throw UsageError("option --sse: cannot be used with -i, -I, -D and -J")
+        }
+    }
+
     private init(
-        number: Int, givenURL: String, url: HTTPURL, upload: String?, data: [UInt8]?,
-        destination: TransferOptions.Destination, group: TransferOptions, isFirstOfGroup: Bool
+        number: Int, givenURL: String, url: HTTPURL, upload: String?, data: [UInt8]?, form: HTTPBody?,
+        destination: TransferOptions.Destination, group: TransferOptions, isFirstOfGroup: Bool,
+        caller: CallerPlan
     ) throws(UsageError) {
         self.number = number
         self.givenURL = givenURL
@@ -67,23 +79,22 @@ struct TransferPlan: Sendable {
         self.isFirstOfGroup = isFirstOfGroup
         var lines = try HeaderLines(group.headerLines)
         body = .none
-        shownBody = .none
         var method = "GET"
         if group.isHead { method = "HEAD" }
         if let data {
             method = "POST"
             let type = group.hasJSON ? "application/json" : "application/x-www-form-urlencoded"
             body = .bytes(data, contentType: type)
-            shownBody = body
             if group.hasJSON { lines.setDefault(.accept, "application/json") }
+        } else if let form {
+            method = "POST"
+            body = form
         } else if let upload {
             method = "PUT"
             if upload == "-" || upload == "." {
                 body = .once(StandardInput(), contentType: nil)
-                shownBody = .stream(contentType: nil) { EmptyPieces() }
             } else {
                 body = .file(FilePath(upload), contentType: nil)
-                shownBody = body
             }
         }
         if let text = group.method {
@@ -97,6 +108,7 @@ struct TransferPlan: Sendable {
         if let agent = group.userAgent {
             if agent.isEmpty { lines.omit(.userAgent) } else { lines.setDefault(.userAgent, agent) }
         }
+        if !group.cookies.isEmpty { lines.setDefault(.cookie, group.cookies.joined(separator: "; ")) }
         options = RequestOptions(
             timeouts: Timeouts(
                 connect: group.connectTimeout ?? .seconds(300), head: nil, idle: nil,
@@ -106,8 +118,22 @@ struct TransferPlan: Sendable {
         options.version = group.version
         options.isRaw = group.isRaw
         options.omittedFields = lines.omitted
+        options.redirects = TransferPlan.redirects(group)
+        options.usesCookies = CookiePlan.isActive(group)
+        var fields = lines.fields
+        caller.apply(to: &options, &fields, url: url)
         request = HTTPRequest(
-            method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headerFields: lines.fields)
+            method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headerFields: fields)
+    }
+
+    private static func redirects(_ group: TransferOptions) -> RedirectPolicy {
+        guard group.followsRedirects else { return .refuse }
+        var policy = RedirectPolicy.follow(limit: group.redirectLimit ?? .max)
+        // As curl, which goes where it is sent: what is secret stays behind anyway.
+        policy.allowsDowngrade = true
+        policy.statusesThatKeepMethod = group.statusesThatKeepMethod
+        policy.trustsOtherOrigins = group.trustsOtherOrigins
+        return policy
     }
 
     /// Bytes from, to: what curl takes; a single number means "from there on".
@@ -141,17 +167,12 @@ struct TransferPlan: Sendable {
     }
 
     private static func parsed(_ text: String, _ options: TransferOptions) throws(UsageError) -> HTTPURL {
-        let url: HTTPURL
         do throws(HTTPURL.ParseError) {
-            url = try HTTPURL(text, pathAsIs: options.keepsPath)
+            return try HTTPURL(text, pathAsIs: options.keepsPath)
         } catch {
             let isScheme = error.code == .unsupportedScheme
             throw UsageError(error.description, status: isScheme ? .unsupportedScheme : .malformedURL)
         }
-        guard url.user == nil else {
-            throw UsageError("credentials are not supported yet, in URLs either")
-        }
-        return url
     }
 
     /// curl would make several URLs of one with `{a,b}` or `[1-9]` in it.

@@ -16,14 +16,25 @@ struct TransferReport: Sendable {
     /// All heads, trailers included, as they were shown: their bytes.
     var headByteCount = 0
     var metrics: HTTPMetrics?
-    /// The head that was sent; empty where nobody asked for it.
-    var requestHead: [UInt8] = []
+    /// The requests that others followed.
+    var steps: [TransferStep] = []
+    /// The heads that were sent since the last of them.
+    var sentHeads: [[UInt8]] = []
+    /// The answer with as much of its body as a log takes; `nil` before there is one.
+    var exchange: HTTPExchange?
+    /// When the try began that it tells of.
+    var start = ContinuousClock.now
     var uploadedByteCount: UInt64 = 0
     /// From beginning to end.
     var elapsed = Duration.zero
     var status = ExitStatus.success
     /// What went wrong; empty for nothing.
     var message = ""
+
+    /// The heads that were sent, all together, in bytes.
+    var sentHeadByteCount: Int {
+        (steps.flatMap(\.sentHeads) + sentHeads).reduce(0) { $0 + $1.count }
+    }
 
     init(_ plan: TransferPlan) {
         number = plan.number

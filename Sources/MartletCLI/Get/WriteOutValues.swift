@@ -41,16 +41,25 @@ struct WriteOutValues: Sendable {
         case "size_download": return .number(received)
         case "size_upload": return .number(uploaded)
         case "size_header": return .number(report.headByteCount)
-        case "size_request": return .number(report.metrics == nil ? 0 : report.requestHead.count)
+        case "size_request": return .number(report.metrics == nil ? 0 : report.sentHeadByteCount)
         case "speed_download": return .number(perSecond(received))
         case "speed_upload": return .number(perSecond(uploaded))
-        case "num_connects": return .number(report.metrics.map { $0.isConnectionReused ? 0 : 1 } ?? 0)
+        case "num_connects": return .number(connects)
         case "num_headers": return .number(report.head?.fields.count ?? 0)
-        case "num_redirects", "proxy_ssl_verify_result": return .number(0)
-        case "ssl_verify_result": return .number(0)
+        case "num_redirects": return .number(redirects.count)
+        case "ssl_verify_result", "proxy_ssl_verify_result": return .number(0)
         default: return nil
         }
     }
+
+    /// How many connections were opened.
+    private var connects: Int {
+        let metrics = report.steps.compactMap(\.exchange?.metrics) + [report.metrics].compactMap { $0 }
+        return metrics.count { !$0.isConnectionReused }
+    }
+
+    /// The redirects that were followed.
+    private var redirects: [HTTPHop] { report.steps.map(\.hop).filter { $0.reason == .redirect } }
 
     private func perSecond(_ bytes: Int) -> Int {
         let seconds = report.elapsed / .seconds(1)
@@ -59,14 +68,17 @@ struct WriteOutValues: Sendable {
 
     private func time(_ name: String) -> Duration {
         let metrics = report.metrics ?? HTTPMetrics()
-        let named = metrics.dns ?? .zero
-        let connected = metrics.connect.map { named + $0 } ?? .zero
+        // Times count from the beginning of the transfer, redirects and all.
+        let begin = report.steps.last.map { $0.hop.ended + $0.hop.delay } ?? .zero
+        let named = metrics.dns.map { begin + $0 } ?? .zero
+        let connected = metrics.connect.map { max(named, begin) + $0 } ?? .zero
         switch name {
         case "time_total": return report.elapsed
         case "time_namelookup": return named
         case "time_connect": return connected
         case "time_appconnect": return metrics.tls.map { connected + $0 } ?? .zero
         case "time_pretransfer": return metrics.wait
+        case "time_redirect": return redirects.last?.ended ?? .zero
         case "time_starttransfer": return metrics.firstByte ?? .zero
         default: return .zero
         }

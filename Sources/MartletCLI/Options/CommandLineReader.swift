@@ -109,6 +109,22 @@ struct CommandLineReader {
         "head": { $0.transfer.isHead = false },
         "get": { $0.transfer.putsDataInQuery = false },
         "buffer": { _ in },
+        "location": { $0.transfer.followsRedirects = false },
+        "location-trusted": {
+            $0.transfer.followsRedirects = false
+            $0.transfer.trustsOtherOrigins = false
+        },
+        "post301": { _ = $0.transfer.statusesThatKeepMethod.remove(301) },
+        "post302": { _ = $0.transfer.statusesThatKeepMethod.remove(302) },
+        "post303": { _ = $0.transfer.statusesThatKeepMethod.remove(303) },
+        "basic": { $0.transfer.offersBasic = false },
+        "digest": { $0.transfer.offersDigest = false },
+        "netrc": { $0.transfer.netrc = .none },
+        "netrc-optional": { $0.transfer.netrc = .none },
+        "junk-session-cookies": { $0.transfer.dropsSessionCookies = false },
+        "remote-header-name": { $0.transfer.heedsProposedNames = false },
+        "retry-connrefused": { $0.transfer.retries.includesRefusedConnections = false },
+        "retry-all-errors": { $0.transfer.retries.includesAllErrors = false },
     ]
 
     private mutating func readConfig(_ name: String) throws(UsageError) {

@@ -19,6 +19,10 @@ struct GlobalOptions: Sendable {
     var isVerbose = false
     var stopsAtFirstError = false
     var progress = Progress.auto
+    /// The file of `--har`.
+    var harFile: String?
+    /// Whether each transfer is followed by a picture of when its parts happened.
+    var showsTimeline = false
     var showsVersion = false
     var showsHelp = false
 }

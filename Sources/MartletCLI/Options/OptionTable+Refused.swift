@@ -10,15 +10,9 @@ extension OptionTable {
     /// What is not supported, and the options that ask for it; a letter stands behind a slash.
     private static let grouped: [(String, String)] = [
         (
-            "redirects are not supported yet",
-            "location/L location-trusted max-redirs post301 post302 post303 proto-redir"
+            "this way to say who is calling is not supported",
+            "ntlm ntlm-wb negotiate aws-sigv4 delegation krb login-options sasl-authzid sasl-ir service-name"
         ),
-        (
-            "credentials are not supported yet",
-            "user/u basic digest anyauth ntlm ntlm-wb negotiate oauth2-bearer netrc/n netrc-file netrc-optional"
-                + " aws-sigv4 delegation krb login-options sasl-authzid sasl-ir service-name"
-        ),
-        ("cookies are not supported yet", "cookie/b cookie-jar/c junk-session-cookies/j"),
         (
             "this part of proxies is not supported",
             "preproxy proxy1.0 socks4 socks4a"
@@ -29,11 +23,6 @@ extension OptionTable {
                 + " proxy-tls13-ciphers proxy-tlsauthtype proxy-tlspassword proxy-tlsuser proxy-tlsv1 haproxy-protocol"
                 + " suppress-connect-headers"
         ),
-        (
-            "retries are not supported yet",
-            "retry retry-delay retry-max-time retry-all-errors retry-connrefused"
-        ),
-        ("multipart forms are not supported yet", "form/F form-string form-escape"),
         ("parallel transfers are not supported yet", "parallel/Z parallel-immediate parallel-max"),
         ("going on with a partial file is not supported yet", "continue-at/C"),
         (
@@ -42,13 +31,13 @@ extension OptionTable {
         ),
         ("rate limits are not supported yet", "limit-rate rate speed-limit/Y speed-time/y"),
         (
-            "the file's time and name are not taken from the response",
-            "remote-time/R remote-header-name/J xattr no-clobber remove-on-error create-file-mode"
+            "this part of writing files is not supported yet",
+            "remote-time/R xattr no-clobber remove-on-error create-file-mode"
         ),
         ("the cache is not supported yet", "cache offline stale-if-error"),
         (
             "this output is not supported yet",
-            "har timeline lines sse libcurl trace trace-ascii trace-time stderr"
+            "libcurl trace trace-ascii trace-time stderr"
         ),
         (
             "HTTP/2, HTTP/3 and HTTP/0.9 are not supported",
@@ -68,7 +57,7 @@ extension OptionTable {
         + " ssl-no-revoke ssl-revoke-best-effort tlsauthtype tlspassword tlsuser alt-svc hsts"
 
     private static let unsupported =
-        "request-target url-query ignore-content-length local-port tcp-fastopen tr-encoding proto proto-default"
+        "form-escape proto-redir request-target url-query ignore-content-length local-port tcp-fastopen tr-encoding proto proto-default"
         + " disallow-username-in-url dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers doh-url doh-insecure"
         + " doh-cert-status compressed-ssh crlf metalink styled-output manual/M"
 

@@ -3,7 +3,9 @@ import Martlet
 /// Every option of `get`: curl's that are carried out, curl's that are refused by name, and our own.
 enum OptionTable {
     /// All of them.
-    static let all = request + body + output + connection + proxy + security + general + refused
+    static let all =
+        request + body + output + redirects + callers + cookies + retries + connection + proxy + security
+        + general + refused
 
     /// By long name.
     static let byName = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }
@@ -30,7 +32,7 @@ enum OptionTable {
         },
         .value("referer", "e", "URL", "what Referer says") { (group, text) throws(UsageError) in
             guard !text.hasSuffix(";auto") else {
-                throw UsageError("option -e: “;auto” follows redirects, which are not supported yet")
+                throw UsageError("option -e: “;auto” is not supported")
             }
             group.transfer.referer = text
         },
@@ -66,6 +68,15 @@ enum OptionTable {
         .value("json", nil, "DATA", "post JSON, or @FILE: sets Content-Type and Accept") {
             $0.transfer.data.append(.json($1))
         },
+        .value(
+            "form", "F", "NAME=CONTENT",
+            "a part of a form: NAME=TEXT, NAME=@FILE, NAME=<FILE; ;type= ;filename="
+        ) {
+            $0.transfer.form.append(FormPart(text: $1, isLiteral: false))
+        },
+        .value("form-string", nil, "NAME=TEXT", "as -F, but @, < and ; mean nothing") {
+            $0.transfer.form.append(FormPart(text: $1, isLiteral: true))
+        },
         .value("upload-file", "T", "FILE", "put a file; - for standard input, in chunks") {
             $0.transfer.uploads.append($1)
         },
@@ -79,6 +90,18 @@ enum OptionTable {
             $0.transfer.destinations.append(.remoteName)
         },
         .flag("remote-name-all", nil, "-O for every URL") { $0.transfer.usesRemoteNames = true },
+        .flag(
+            "remote-header-name", "J",
+            "-O under the name that the response proposes; never over a file that is there"
+        ) {
+            $0.transfer.heedsProposedNames = true
+        },
+        .flag("lines", nil, "write the body line by line, as soon as each is there") {
+            $0.transfer.reading = .lines
+        },
+        .flag("sse", nil, "read server-sent events, and write each as JSON on a line; connects again") {
+            $0.transfer.reading = .events
+        },
         .value("output-dir", nil, "DIR", "the folder of the files of -o and -O") {
             $0.transfer.outputFolder = $1
         },
@@ -219,6 +242,15 @@ enum OptionTable {
         .flag("show-error", "S", "errors even with -s") { $0.global.showsErrors = true },
         .flag("verbose", "v", "show what is sent and received, on standard error") {
             $0.global.isVerbose = true
+        },
+        .value(
+            "har", nil, "FILE",
+            "write a log that browsers' developer tools open; secrets masked, bodies up to 1 MiB"
+        ) {
+            $0.global.harFile = $1
+        },
+        .flag("timeline", nil, "show when the parts of each transfer happened, on standard error") {
+            $0.global.showsTimeline = true
         },
         .flag("no-buffer", "N") { _ in },
         .flag("disable", "q") { _ in },

@@ -24,6 +24,25 @@ struct TransferOptions: Sendable {
         case json(String)
     }
 
+    /// How a body is read.
+    enum Reading: Hashable, Sendable {
+        /// As it comes.
+        case whole
+        /// Line by line, each written as soon as it is there.
+        case lines
+        /// As a stream of events, each a JSON object on a line.
+        case events
+    }
+
+    /// Whether names and passwords are looked up in a netrc.
+    enum NetrcUse: Hashable, Sendable {
+        case none
+        /// Where the URL has none.
+        case optional
+        /// Whatever the URL has.
+        case required
+    }
+
     // MARK: What and where
 
     var urls: [String] = []
@@ -33,6 +52,7 @@ struct TransferOptions: Sendable {
     var isHead = false
     var putsDataInQuery = false
     var data: [DataPart] = []
+    var form: [FormPart] = []
     /// Lines of `-H`, without those that came from files.
     var headerLines: [String] = []
     var userAgent: String?
@@ -55,6 +75,42 @@ struct TransferOptions: Sendable {
     var usesRemoteNames = false
     var makesFolders = false
     var sizeLimit: Int?
+
+    /// Whether `-O` names files as the response proposes.
+    var heedsProposedNames = false
+    /// How the body is read.
+    var reading = Reading.whole
+
+    // MARK: Redirects
+
+    var followsRedirects = false
+    /// `nil` for any number.
+    var redirectLimit: Int? = 50
+    var statusesThatKeepMethod: Set<Int> = []
+    var trustsOtherOrigins = false
+
+    // MARK: Who is calling
+
+    /// `USER:PASSWORD`, or the user alone.
+    var user: String?
+    var bearer: String?
+    var offersBasic = false
+    var offersDigest = false
+    var netrc = NetrcUse.none
+    var netrcFile: String?
+
+    // MARK: Cookies
+
+    /// Cookies of `-b` as they are sent.
+    var cookies: [String] = []
+    /// Files of `-b`.
+    var cookieFiles: [String] = []
+    var cookieOutput: String?
+    var dropsSessionCookies = false
+
+    // MARK: Retries
+
+    var retries = RetryPlan()
 
     // MARK: The connection
 

@@ -11,6 +11,9 @@ actor BodyOutput {
     private let mayBeBinary: Bool
     private var file: FileDescriptor?
     private var hasWritten = false
+    /// The name in place of ``path``, where one was proposed.
+    private var proposedPath: String?
+    private var mayReplace = true
 
     /// Standard output. Binary data are refused on a terminal unless they may be there.
     init(mayBeBinary: Bool) {
@@ -42,6 +45,31 @@ actor BodyOutput {
         try await Console.write(bytes, to: try await opened(path), named: path)
     }
 
+    /// Has a file that is not there yet be made under another name.
+    /// - Parameter mayReplace: Whether it may take the place of one that has the name.
+    func place(at path: String, mayReplace: Bool) {
+        proposedPath = path
+        self.mayReplace = mayReplace
+    }
+
+    /// Takes back what was written to a file, for another try; what was shown stays.
+    func restart() async throws(OutputError) {
+        guard let file, let path else { return }
+        let result = await Console.run { () -> Result<Void, OutputError> in
+            do {
+                try file.resize(to: 0)
+                try file.seek(offset: 0, from: .start)
+                return .success(())
+            } catch Errno.invalidArgument, Errno.illegalSeek {
+                // No plain file: what went in cannot be had back.
+                return .success(())
+            } catch {
+                return .failure(OutputError(name: path, error))
+            }
+        }
+        try result.get()
+    }
+
     /// Ends the output: a file is there from now on, be it empty.
     func finish() async throws(OutputError) {
         guard let path else { return }
@@ -57,7 +85,9 @@ actor BodyOutput {
 
     private func opened(_ path: String) async throws(OutputError) -> FileDescriptor {
         if let file { return file }
+        let path = proposedPath ?? path
         let makesFolders = makesFolders
+        let mode: FileDescriptor.OpenOptions = mayReplace ? .truncate : .exclusiveCreate
         let result = await Console.run { () -> Result<FileDescriptor, OutputError> in
             do {
                 let parent = FilePath(path).removingLastComponent().string
@@ -66,7 +96,7 @@ actor BodyOutput {
                 }
                 return .success(
                     try FileDescriptor.open(
-                        FilePath(path), .writeOnly, options: [.create, .truncate, .closeOnExec],
+                        FilePath(path), .writeOnly, options: [.create, mode, .closeOnExec],
                         permissions: [.ownerReadWrite, .groupRead, .otherRead]))
             } catch {
                 return .failure(OutputError(name: path, error))

@@ -1,0 +1,74 @@
+import HTTPTypes
+import Martlet
+import SystemPackage
+
+/// What the options of a group say about who is calling, with what had to be read or asked for.
+struct CallerPlan: Sendable {
+    private var identity: CallerIdentity?
+    private var netrc: NetrcFile?
+    private var netrcPrecedesURL = false
+    private var scheme = Credentials.PasswordScheme.basic
+    private var isForAll = false
+
+    /// Reads the netrc, and asks for a password that is missing.
+    static func load(_ options: TransferOptions) async throws(UsageError) -> CallerPlan {
+        var plan = CallerPlan()
+        plan.isForAll = options.followsRedirects && options.trustsOtherOrigins
+        if options.offersDigest { plan.scheme = options.offersBasic ? .any : .digest }
+        if let token = options.bearer {
+            plan.identity = CallerIdentity(.bearer(token))
+        } else if let text = options.user {
+            let name = text.prefix { $0 != ":" }
+            let password: String
+            if name.endIndex < text.endIndex {
+                password = String(text[text.index(after: name.endIndex)...])
+            } else {
+                password = await PasswordPrompt.password(of: text) ?? ""
+            }
+            plan.identity = CallerIdentity(
+                .password(user: String(name), password: password, scheme: plan.scheme))
+        } else if options.netrc != .none {
+            plan.netrc = try await file(options.netrcFile)
+            plan.netrcPrecedesURL = options.netrc == .required
+        }
+        return plan
+    }
+
+    /// A file that was named must be there; the one of the user's folder need not.
+    private static func file(_ named: String?) async throws(UsageError) -> NetrcFile? {
+        let path: FilePath
+        if let named {
+            path = FilePath(named)
+        } else {
+            guard let home = Environment["HOME"], !home.isEmpty else { return nil }
+            path = FilePath(home).appending(".netrc")
+        }
+        do {
+            return try await NetrcFile.load(path)
+        } catch let error as StorageError where named == nil && error.isMissingFile {
+            return nil
+        } catch {
+            throw UsageError("could not use “\(path.string)”: \(error)", status: .readFailed)
+        }
+    }
+
+    /// Tells a call who is calling.
+    /// - Parameter fields: Given what redirects are to take along wherever they lead.
+    func apply(to options: inout RequestOptions, _ fields: inout HTTPFields, url: HTTPURL) {
+        if let identity {
+            options.authentication = isForAll ? identity.settingsForAll(&fields) : identity.settings
+        } else if let netrc {
+            var settings = AuthenticationSettings(netrc: netrc, netrcScheme: scheme)
+            if !netrcPrecedesURL, let user = url.user {
+                let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
+                let password = url.password ?? netrc.entry(forHost: host, login: user)?.password
+                settings.credentials = Credentials(user: user, password: password ?? "", scheme: scheme)
+            }
+            options.authentication = settings
+        } else if url.user != nil {
+            let identity = CallerIdentity(
+                .password(user: url.user ?? "", password: url.password ?? "", scheme: scheme))
+            options.authentication = isForAll ? identity.settingsForAll(&fields) : identity.settings
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Martlet
+import SystemPackage
+
+/// A part of a form as `-F` writes it: `name=text`, `name=@file` or `name=<file`, with `;type=…` and `;filename=…` behind.
+struct FormPart: Hashable, Sendable {
+    /// What was given.
+    var text: String
+    /// Whether `@`, `<` and `;` are characters as any other: `--form-string`.
+    var isLiteral: Bool
+
+    /// What a part is made of.
+    private enum Source {
+        case text, file, contents
+    }
+
+    /// The form of some parts. Blocks where they are standard input, or files whose contents are fields.
+    static func body(of parts: [FormPart]) throws(UsageError) -> HTTPBody {
+        var additions: [(inout MultipartForm) -> Void] = []
+        for part in parts { additions.append(try part.addition()) }
+        return .multipart { form in
+            for add in additions { add(&form) }
+        }
+    }
+
+    private func fault(_ reason: String) -> UsageError {
+        UsageError("option -F: “\(text)”: \(reason)")
+    }
+
+    private func addition() throws(UsageError) -> (inout MultipartForm) -> Void {
+        guard let mark = text.firstIndex(of: "=") else { throw fault("there is no =") }
+        let name = String(text[..<mark])
+        var rest = text[text.index(after: mark)...]
+        if isLiteral {
+            let value = String(rest)
+            return { $0.field(name, value) }
+        }
+        var source = Source.text
+        switch rest.first {
+        case "@": source = .file
+        case "<": source = .contents
+        case "(": throw fault("parts within parts are not supported")
+        default: break
+        }
+        if source != .text { rest = rest.dropFirst() }
+        let value = FormPart.word(&rest, endsAtComma: source == .file)
+        guard rest.first != "," else { throw fault("several files in a part are not supported") }
+        let (type, filename) = try attributes(&rest)
+        switch source {
+        case .text:
+            return { $0.part(name, .text(value, contentType: type), filename: filename) }
+        case .contents:
+            let bytes = try InputFile.contents(of: value)
+            return { $0.part(name, .bytes(bytes, contentType: type), filename: filename) }
+        case .file where value == "-":
+            let bytes = try InputFile.contents(of: value)
+            return { $0.data(name, bytes, filename: filename ?? "-", contentType: type) }
+        case .file:
+            return { $0.file(name, at: FilePath(value), filename: filename, contentType: type) }
+        }
+    }
+
+    /// `;type=…;filename=…`, in any order; what belongs to neither is part of the type, or means nothing.
+    private func attributes(_ rest: inout Substring) throws(UsageError) -> (type: String?, filename: String?)
+    {
+        var type: String?
+        var filename: String?
+        var isInType = false
+        while rest.first == ";" {
+            rest = rest.dropFirst()
+            let parameter = rest
+            let blanks = rest.prefix { $0 == " " || $0 == "\t" }
+            rest = rest.dropFirst(blanks.count)
+            if rest.hasPrefix("type=") {
+                rest = rest.dropFirst(5)
+                type = FormPart.word(&rest)
+                guard type?.contains("/") == true else { throw fault("the type has no /") }
+                isInType = true
+            } else if rest.hasPrefix("filename=") {
+                rest = rest.dropFirst(9)
+                filename = FormPart.word(&rest)
+                isInType = false
+            } else if rest.hasPrefix("headers=") || rest.hasPrefix("encoder=") {
+                throw fault("“headers=” and “encoder=” are not supported")
+            } else {
+                _ = FormPart.word(&rest)
+                if isInType { type? += ";" + parameter[..<rest.startIndex] }
+            }
+        }
+        guard rest.isEmpty else { throw fault("“\(rest)” behind a file's name") }
+        return (type, filename)
+    }
+
+    /// What stands before the next semicolon, blanks at its end left out; or between quotes, with backslashes.
+    private static func word(_ rest: inout Substring, endsAtComma: Bool = false) -> String {
+        if rest.first == "\"", let quoted = quoted(rest) {
+            rest = quoted.rest
+            return quoted.word
+        }
+        let word = rest.prefix { $0 != ";" && !(endsAtComma && $0 == ",") }
+        rest = rest[word.endIndex...]
+        return String(word.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+    }
+
+    /// A word in quotes, and what is behind it; `nil` when something else than an end is.
+    private static func quoted(_ text: Substring) -> (word: String, rest: Substring)? {
+        var word = ""
+        var isEscaped = false
+        var index = text.index(after: text.startIndex)
+        while index < text.endIndex {
+            let character = text[index]
+            index = text.index(after: index)
+            if isEscaped {
+                if character != "\"", character != "\\" { word.append("\\") }
+                word.append(character)
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else if character == "\"" {
+                let rest = text[index...].drop { $0 == " " || $0 == "\t" }
+                return rest.isEmpty || rest.first == ";" || rest.first == "," ? (word, rest) : nil
+            } else {
+                word.append(character)
+            }
+        }
+        return nil
+    }
+}

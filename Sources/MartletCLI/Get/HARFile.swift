@@ -1,0 +1,107 @@
+import HTTPTypes
+import Martlet
+import SystemPackage
+
+/// The file of `--har`: a complete log after each transfer.
+actor HARFile {
+    /// Why a request that another followed has no answer.
+    private struct StepFailure: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    private let name: String
+    private let file: FileDescriptor
+    private var log = HARLog()
+    private var isBroken = false
+
+    /// Makes the file, or empties it, and writes a log without entries. It is its owner's alone.
+    init(_ name: String) async throws(UsageError) {
+        self.name = name
+        let result = await Console.run { () -> Result<FileDescriptor, OutputError> in
+            do {
+                return .success(
+                    try FileDescriptor.open(
+                        FilePath(name), .writeOnly, options: [.create, .truncate, .closeOnExec],
+                        permissions: .ownerReadWrite))
+            } catch {
+                return .failure(OutputError(name: name, error))
+            }
+        }
+        do throws(OutputError) {
+            file = try result.get()
+        } catch {
+            throw UsageError("option --har: \(error)", status: .writeFailed)
+        }
+        await write(log.begin())
+    }
+
+    /// Adds a transfer: each of its requests that another followed, and the last.
+    func append(_ report: TransferReport, _ plan: TransferPlan, _ failure: (any Error)?) async {
+        for step in report.steps {
+            if let exchange = step.exchange {
+                await add(exchange, plan, step.sentHeads.last)
+            } else {
+                let request = HTTPRequest(method: step.hop.method, url: step.hop.url.withoutUserInfo)
+                let error = StepFailure(description: step.hop.error?.rawValue ?? "no answer")
+                await write(
+                    log.append(HAREntry(failed: request, url: step.hop.url, error: error)))
+            }
+        }
+        if let exchange = report.exchange {
+            await add(exchange, plan, report.sentHeads.last)
+        } else if let failure {
+            await write(
+                log.append(
+                    HAREntry(
+                        failed: plan.request, url: plan.url.withoutUserInfo, requestBody: plan.body,
+                        error: failure, metrics: report.metrics ?? HTTPMetrics())))
+        }
+    }
+
+    /// Ends the file.
+    func close() async {
+        let file = file
+        await Console.run { try? file.close() }
+    }
+
+    private func add(_ exchange: HTTPExchange, _ plan: TransferPlan, _ head: [UInt8]?) async {
+        // A redirect may have left the body behind.
+        let hasBody = exchange.request.method == plan.request.method
+        await write(
+            log.append(
+                HAREntry(
+                    exchange, requestBody: hasBody ? plan.body : .none,
+                    sentHeaders: head.map(HARFile.fields))))
+    }
+
+    /// The fields of a head that was sent.
+    private static func fields(of head: [UInt8]) -> HTTPFields {
+        var fields = HTTPFields()
+        for line in head.split(separator: 10).dropFirst() {
+            let line = line.last == 13 ? line.dropLast() : line
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+                let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+            else { continue }
+            let value = line[line.index(after: colon)...].drop { $0 == UInt8(ascii: " ") }
+            fields.append(HTTPField(name: name, value: Array(value)))
+        }
+        return fields
+    }
+
+    private func write(_ piece: HARLog.Piece) async {
+        guard !isBroken else { return }
+        let file = file
+        let name = name
+        let error = await Console.run { () -> OutputError? in
+            do {
+                try file.writeAll(toAbsoluteOffset: Int64(piece.offset), piece.bytes)
+                return nil
+            } catch {
+                return OutputError(name: name, error)
+            }
+        }
+        guard let error else { return }
+        isBroken = true
+        await Console.complain("martlet: option --har: \(error)\n")
+    }
+}

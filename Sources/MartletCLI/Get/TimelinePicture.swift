@@ -1,0 +1,99 @@
+import Glibc
+import Martlet
+
+/// When the parts of a transfer happened, as bars below one another.
+struct TimelinePicture: Sendable {
+    /// A row: what it was, and from when to when, counted from the beginning.
+    struct Row: Hashable, Sendable {
+        var label: String
+        var start: Duration
+        var end: Duration
+    }
+
+    /// The rows in their order.
+    let rows: [Row]
+    private let width: Int
+    private let usesUnicode: Bool
+
+    /// The picture of a transfer.
+    /// - Parameters:
+    ///   - steps: The requests that came before the last.
+    ///   - width: Columns there are, of which the last stays empty.
+    init(steps: [HTTPHop], metrics: HTTPMetrics, width: Int, usesUnicode: Bool) {
+        self.width = width
+        self.usesUnicode = usesUnicode
+        var rows: [Row] = []
+        var time = Duration.zero
+        for step in steps {
+            let label = step.status.map { "\(step.reason.rawValue) \($0)" } ?? step.reason.rawValue
+            rows.append(Row(label: label, start: time, end: max(time, step.ended)))
+            time = max(time, step.ended) + step.delay
+        }
+        // Opening a connection ends when it is there; what it took beyond the wait was for somebody else.
+        let opening = [
+            ("dns", metrics.dns), ("connect", metrics.connect), ("tunnel", metrics.tunnel),
+            ("tls", metrics.tls),
+        ]
+        let ready = max(time, metrics.wait)
+        let begun = max(time, ready - opening.reduce(.zero) { $0 + ($1.1 ?? .zero) })
+        func add(_ label: String, until end: Duration, evenIfNothing: Bool = false) {
+            let end = max(time, end)
+            if end > time || evenIfNothing { rows.append(Row(label: label, start: time, end: end)) }
+            time = end
+        }
+        add("queue", until: begun)
+        for (label, duration) in opening {
+            guard let duration else { continue }
+            add(label, until: min(ready, time + duration), evenIfNothing: true)
+        }
+        time = ready
+        add("send", until: ready + (metrics.send ?? .zero), evenIfNothing: true)
+        add("wait", until: metrics.firstByte ?? metrics.total, evenIfNothing: true)
+        add("receive", until: metrics.total, evenIfNothing: true)
+        self.rows = rows
+    }
+
+    /// A line for each row: its name, its bar, what it took.
+    var text: String {
+        let whole = rows.last?.end ?? .zero
+        let labelWidth = max(8, rows.map(\.label.count).max() ?? 0)
+        let times = rows.map { TimelinePicture.milliseconds($0.end - $0.start) }
+        let timeWidth = times.map(\.count).max() ?? 0
+        // A blank at the beginning, one before the bar, one behind it, and the last column.
+        let room = max(8, width - labelWidth - timeWidth - 5)
+        var text = ""
+        for (row, time) in zip(rows, times) {
+            let first = TimelinePicture.column(row.start, of: whole, room)
+            let last = max(first + 1, TimelinePicture.column(row.end, of: whole, room))
+            let begin = min(first, room - 1)
+            let count = max(1, min(last, room) - begin)
+            let bar =
+                String(repeating: " ", count: begin)
+                + String(repeating: usesUnicode ? "█" : "#", count: count)
+                + String(repeating: " ", count: room - begin - count)
+            let label = row.label + String(repeating: " ", count: labelWidth - row.label.count)
+            let padding = String(repeating: " ", count: timeWidth - time.count)
+            text += "  \(label) \(bar) \(padding)\(time)\n"
+        }
+        return text
+    }
+
+    private static func column(_ time: Duration, of whole: Duration, _ room: Int) -> Int {
+        guard whole > .zero else { return 0 }
+        return Int((time / whole * Double(room)).rounded())
+    }
+
+    private static func milliseconds(_ duration: Duration) -> String {
+        let tenths = Int((duration / .milliseconds(1) * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10) ms"
+    }
+
+    /// How many columns standard error has: those of its terminal, else what `COLUMNS` says, else 80.
+    static var terminalWidth: Int {
+        var size = winsize()
+        if unsafe ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
+            return min(max(Int(size.ws_col), 40), 400)
+        }
+        return min(max(Environment["COLUMNS"].flatMap { Int($0) } ?? 80, 40), 400)
+    }
+}

@@ -1,0 +1,166 @@
+import HTTPTypes
+import Martlet
+import MartletWire
+
+extension Transfer {
+    /// As much of a body as a log takes, in bytes.
+    private static let loggedByteLimit = HAROptions().bodyLimit.bytes
+
+    /// Sends the request and takes its answer in, once.
+    func tryOnce(_ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?) async throws {
+        guard options.reading != .events else { return try await readEvents(ledger, output) }
+        let control = TransferControl(observer: ledger.observer)
+        defer { ledger.update { $0.uploadedByteCount = control.uploadedByteCount } }
+        do {
+            try await session.streamDetailed(
+                plan.request, to: plan.url, body: plan.body, options: plan.options, control: control
+            ) { response in
+                ledger.update { report in
+                    report.head = response.head
+                    report.metrics = response.metrics
+                    report.url = response.url
+                    report.method = response.method.rawValue
+                    report.exchange = response.exchange(with: [])
+                }
+                defer { ledger.update { $0.metrics = response.metrics } }
+                try await place(output, response, ledger)
+                try await showSteps(ledger, output)
+                try await show(response.interim, response.head, response.metrics, ledger, output)
+                let isFailure = options.failsOnStatus && response.head.status >= 400
+                let verdict = Verdict(
+                    status: .refusedByStatus,
+                    message: "the requested URL returned error: \(response.head.status)"
+                )
+                if isFailure, !options.keepsBodyOnFailure { throw verdict }
+                try await receive(response, ledger, output, meter)
+                if isFailure { throw verdict }
+            }
+        } catch {
+            guard ledger.report.head == nil else { throw error }
+            try await showFailure(error, ledger, output)
+            throw error
+        }
+    }
+
+    // MARK: Heads
+
+    /// What was sent and received before a call failed.
+    private func showFailure(_ error: any Error, _ ledger: TransferLedger, _ output: BodyOutput) async throws
+    {
+        try await showSteps(ledger, output)
+        guard let error = error as? HTTPError else { return }
+        if let exchange = error.exchange {
+            // The redirect that was one too many, or leads where nothing follows.
+            ledger.update { report in
+                report.head = exchange.rawHead
+                report.metrics = exchange.metrics
+                report.url = exchange.url
+                report.exchange = exchange
+            }
+            try await show(exchange.rawInterim, exchange.rawHead, exchange.metrics, ledger, output)
+        } else if global.isVerbose, error.wasSent {
+            for head in ledger.report.sentHeads { await Console.complain(HeadText.shown(head, mark: ">")) }
+        }
+    }
+
+    /// The requests that others followed.
+    private func showSteps(_ ledger: TransferLedger, _ output: BodyOutput) async throws {
+        for step in ledger.report.steps {
+            guard let exchange = step.exchange else { continue }
+            try await show(
+                exchange.rawInterim + [exchange.rawHead], sent: step.sentHeads, exchange.metrics, ledger,
+                output)
+        }
+    }
+
+    private func show(
+        _ interim: [ResponseHead], _ head: ResponseHead, _ metrics: HTTPMetrics, _ ledger: TransferLedger,
+        _ output: BodyOutput
+    ) async throws {
+        try await show(interim + [head], sent: ledger.report.sentHeads, metrics, ledger, output)
+    }
+
+    /// The heads, wherever they are to go.
+    private func show(
+        _ received: [ResponseHead], sent: [[UInt8]], _ metrics: HTTPMetrics, _ ledger: TransferLedger,
+        _ output: BodyOutput
+    ) async throws {
+        let heads = received.map(HeadText.bytes)
+        let isFirst = ledger.report.headByteCount == 0 && plan.isFirstOfGroup && !ledger.isAgain
+        ledger.update { $0.headByteCount += heads.reduce(0) { $0 + $1.count } }
+        if global.isVerbose {
+            await Console.complain(VerboseText.connection(metrics))
+            for head in sent { await Console.complain(HeadText.shown(head, mark: ">")) }
+            for head in heads { await Console.complain(HeadText.shown(head, mark: "<")) }
+        }
+        let bytes = Array(heads.joined())
+        if let file = options.headsFile { try await HeadsFile(file).write(bytes, anew: isFirst) }
+        if options.includesHeads || options.isHead { try await output.write(bytes) }
+    }
+
+    /// Names the file as the response proposes, where that is wanted.
+    private func place(
+        _ output: BodyOutput, _ response: DetailedResponse, _ ledger: TransferLedger
+    ) async throws {
+        guard options.heedsProposedNames, plan.destination == .remoteName else { return }
+        guard let proposal = response.head.fields.firstValue(of: "content-disposition"),
+            let name = SuggestedFilename.of(contentDisposition: proposal, url: plan.url)
+        else {
+            // Without one the name is that of the URL, which may have none.
+            _ = try RemoteName.name(for: plan.url)
+            return
+        }
+        let path = placed(name)
+        await output.place(at: path, mayReplace: false)
+        ledger.update { $0.file = path }
+    }
+
+    // MARK: The body
+
+    private func receive(
+        _ response: DetailedResponse, _ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?
+    ) async throws {
+        let total = response.body.announcedByteCount
+        if let limit = options.sizeLimit, let total, total > UInt64(limit), response.method != .head {
+            throw Verdict(
+                status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) allowed")
+        }
+        meter?.note(0, of: total)
+        var logged: [UInt8] = []
+        defer {
+            if log != nil { ledger.update { $0.exchange = response.exchange(with: logged) } }
+        }
+        func take(_ piece: [UInt8]) async throws {
+            if log != nil { logged += piece.prefix(max(0, Transfer.loggedByteLimit - logged.count)) }
+            try await output.write(piece)
+            meter?.note(response.metrics.receivedBodyByteCount, of: total)
+        }
+        if options.reading == .lines {
+            for try await line in response.body.lines { try await take(Array(line.utf8) + [10]) }
+        } else {
+            for try await piece in response.body { try await take(piece) }
+        }
+        guard let trailers = response.trailers, !trailers.isEmpty else { return }
+        let lines = HeadText.lines(of: trailers)
+        ledger.update { $0.headByteCount += lines.count }
+        if global.isVerbose { await Console.complain(HeadText.shown(lines, mark: "<")) }
+        if let file = options.headsFile { try await HeadsFile(file).write(lines, anew: false) }
+        if options.includesHeads { try await output.write(lines) }
+    }
+
+    /// The events of a stream, each as JSON on a line, until the server has no more.
+    private func readEvents(_ ledger: TransferLedger, _ output: BodyOutput) async throws {
+        var stream = EventStreamOptions()
+        stream.request = plan.options
+        // The clock of -m is for the whole, which another connection would start anew.
+        stream.reconnects = options.totalTimeout == nil
+        for try await event in session.events(for: plan.request, body: plan.body, options: stream) {
+            let line = JSONWriter.bytes(
+                .object([
+                    ("event", .string(event.type)), ("id", .string(event.lastEventID)),
+                    ("data", .string(event.data)),
+                ]))
+            try await output.write(line + [10])
+        }
+    }
+}
