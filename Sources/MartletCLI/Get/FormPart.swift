@@ -53,7 +53,7 @@ struct FormPart: Hashable, Sendable {
             return { $0.part(name, .bytes(bytes, contentType: type), filename: filename) }
         case .file where value == "-":
             let bytes = try InputFile.contents(of: value)
-            return { $0.data(name, bytes, filename: filename ?? "-", contentType: type) }
+            return { $0.part(name, .bytes(bytes, contentType: type), filename: filename ?? "-") }
         case .file:
             return { $0.file(name, at: FilePath(value), filename: filename, contentType: type) }
         }

@@ -25,6 +25,7 @@ struct GetCommand: AsyncParsableCommand {
             await Console.complain("martlet: (\(error.status.code)) \(error)\n")
             throw error.status
         }
+        ProcessTitle.hideSecrets(of: reader.groups)
         let global = reader.groups.last?.global ?? GlobalOptions()
         if global.showsHelp {
             throw CleanExit.message(OptionHelp.text)

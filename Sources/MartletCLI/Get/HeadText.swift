@@ -36,8 +36,11 @@ enum HeadText {
         "authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2",
     ]
 
+    /// Whether the values of a field are credentials, by its name in any case.
+    static func isSecret(_ name: some StringProtocol) -> Bool { secrets.contains(name.lowercased()) }
+
     private static func redacted(_ line: String) -> String {
-        guard let colon = line.firstIndex(of: ":"), secrets.contains(line[..<colon].lowercased()) else {
+        guard let colon = line.firstIndex(of: ":"), isSecret(line[..<colon]) else {
             return line
         }
         return "\(line[..<colon]): ***"

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import HTTPTypes
 import Martlet
 
 /// Settings of a session from the options of a group.
@@ -11,6 +12,9 @@ enum SessionPlan {
         var configuration = SessionConfiguration.default
         configuration.resolveOverrides = options.overrides
         configuration.redirects = .refuse
+        if options.followsRedirects, let method = options.method.flatMap({ HTTPRequest.Method($0) }) {
+            configuration.interceptors = [MethodKeeper(method: method)]
+        }
         configuration.connectRedirections = options.redirections
         configuration.unixSocketPath = options.unixSocketPath
         configuration.connectRace.families = options.families

@@ -3,8 +3,8 @@ import Martlet
 import MartletWire
 
 extension Transfer {
-    /// As much of a body as a log takes, in bytes.
-    private static let loggedByteLimit = HAROptions().bodyLimit.bytes
+    /// As much of a body as a log takes, in bytes, and one by which it knows that there was more.
+    private static let loggedByteLimit = HAROptions().bodyLimit.bytes + 1
 
     /// Sends the request and takes its answer in, once.
     func tryOnce(_ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?) async throws {
@@ -20,7 +20,7 @@ extension Transfer {
                     report.metrics = response.metrics
                     report.url = response.url
                     report.method = response.method.rawValue
-                    report.exchange = response.exchange(with: [])
+                    if log != nil { report.exchange = response.exchange(with: []) }
                 }
                 defer { ledger.update { $0.metrics = response.metrics } }
                 try await place(output, response, ledger)

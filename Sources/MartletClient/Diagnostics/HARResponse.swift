@@ -44,7 +44,7 @@ struct HARResponse {
     private func content(_ head: ResponseHead) -> HARValue {
         let type = head.fields.firstValue(of: "content-type")
         var members: [(name: String, value: HARValue)] = [
-            ("size", .number(Int64(exchange.body.count))), ("mimeType", .text(type ?? "x-unknown")),
+            ("size", .number(size(head))), ("mimeType", .text(type ?? "x-unknown")),
         ]
         let received = Int64(clamping: exchange.metrics.receivedBodyByteCount)
         if head.fields.contains("content-encoding") {
@@ -55,6 +55,13 @@ struct HARResponse {
                 HARText(exchange.body, type: type.flatMap { MediaType($0) }, limit: limit).contentMembers
         }
         return .members(members)
+    }
+
+    /// The body's size. Of a large one the exchange may have but the beginning, as of one that was streamed.
+    private func size(_ head: ResponseHead) -> Int64 {
+        let kept = Int64(exchange.body.count)
+        if head.fields.contains("content-encoding") { return kept }
+        return max(kept, Int64(clamping: exchange.metrics.receivedBodyByteCount))
     }
 
     /// A cookie that was set, as far as it can be taken apart; `nil` for one without a name.

@@ -28,6 +28,22 @@ struct CurlComparisonTests {
         ),
         (["-w", "%{header_json}"], "/status/200"), (["-w", "%{redirect_url}"], "/redirect/1"),
         (["-w", "%{size_upload} %{num_headers}", "-d", "12345"], "/upload"), (["-0"], "/bytes/10"),
+        (["-L"], "/redirect/3"), (["-iL"], "/redirect/2"), (["-IL"], "/redirect/1"),
+        (["-fiL"], "/redirect/1"),
+        (["-L", "-D", "-"], "/redirect/1"), (["-iL", "--max-redirs", "1"], "/redirect/3"),
+        (["-L", "--max-redirs", "0"], "/redirect/1"), (["-L", "--max-redirs", "-1"], "/redirect/60"),
+        (["-L"], "/redirect/51"), (["-L", "--max-redirs", "3"], "/redirect/3"),
+        (
+            [
+                "-L", "-w",
+                "%{num_redirects} %{url_effective} [%{redirect_url}] %{size_header} %{num_connects} %{method}\\n",
+            ],
+            "/redirect/2"
+        ),
+        (["-w", "%{num_redirects} %{redirect_url} %{time_redirect}\\n"], "/redirect/2"),
+        (["-iL", "-d", "a=1"], "/redirect/1?status=303"), (["-iL", "-d", "a=1"], "/redirect/1?status=308"),
+        (["--retry", "1", "--retry-delay", "1"], "/status/503"), (["--retry", "1"], "/status/404"),
+        (["-i", "-u", "me:secret"], "/bytes/10"), (["-F", "a=b", "-w", "%{method}"], "/status/200"),
         (["-D", "-", "-o", "out"], "/bytes/10"), (["-H", "Range: bytes=1-2"], "/bytes/10"),
     ]
 

@@ -1,0 +1,50 @@
+import Martlet
+
+/// What other users of the machine see of the command line, as in `ps`.
+enum ProcessTitle {
+    /// The end of an argument, and how many of its bytes, before those that stay, are secret.
+    private struct Secret {
+        var suffix: String
+        var keptByteCount = 0
+    }
+
+    /// Overwrites what is secret in the arguments of the process, as curl does, once they were read. Whoever looks
+    /// before sees it all the same: a file of options (`-K`) is for secrets that nobody must see.
+    static func hideSecrets(of groups: [OptionGroup]) {
+        let secrets = groups.flatMap { ProcessTitle.secrets(of: $0.transfer) }.filter { !$0.suffix.isEmpty }
+        guard !secrets.isEmpty else { return }
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }
+            let text = unsafe String(cString: argument)
+            for secret in secrets where text.hasSuffix(secret.suffix) {
+                let end = text.utf8.count - secret.keptByteCount
+                let start = text.utf8.count - secret.suffix.utf8.count
+                for offset in start..<max(start, end) {
+                    // A text that was mended may be longer than the bytes it was read from.
+                    guard unsafe argument[offset] != 0 else { break }
+                    unsafe argument[offset] = 0x2A
+                }
+            }
+        }
+    }
+
+    private static func secrets(of options: TransferOptions) -> [Secret] {
+        var values = options.cookies
+        values += [options.user, options.bearer, options.proxy.user, options.passphrase].compactMap { $0 }
+        if let certificate = options.certificate, let colon = certificate.firstIndex(of: ":") {
+            values.append(String(certificate[certificate.index(after: colon)...]))
+        }
+        for line in options.headerLines {
+            guard let colon = line.firstIndex(of: ":"), HeadText.isSecret(line[..<colon]) else { continue }
+            values.append(String(line[line.index(after: colon)...]))
+        }
+        var secrets = values.map { Secret(suffix: $0) }
+        for url in options.urls + [options.proxy.address].compactMap({ $0 }) {
+            let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
+            let authority = url[start...].prefix { !"/?#".contains($0) }
+            guard let mark = authority.lastIndex(of: "@") else { continue }
+            secrets.append(Secret(suffix: String(url[start...]), keptByteCount: url[mark...].utf8.count))
+        }
+        return secrets
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import MartletTesting
+import Testing
+
+@Suite("Redirects, credentials, cookies and retries in batch")
+struct BatchPolicyTests {
+    /// Runs requests one after the other, and returns the replies.
+    private func batch(_ lines: [String]) async throws -> [[String: Any]] {
+        let run = try await Program.run(
+            ["batch", "--parallel", "1"], input: Array((lines.joined(separator: "\n") + "\n").utf8))
+        #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
+        return try run.output.split(separator: 10).map { line in
+            try #require(try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])
+        }
+    }
+
+    private func withRoutes(_ body: (TestOrigin) async throws -> Void) async throws {
+        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler, run: body)
+    }
+
+    @Test("Redirects are followed where asked for, and the URL is the last one's")
+    func redirects() async throws {
+        try await withRoutes { origin in
+            let url = origin.url("/redirect/3")
+            let replies = try await batch([
+                "{\"seq\":1,\"url\":\"\(url)\"}", "{\"seq\":2,\"url\":\"\(url)\",\"redirect\":\"follow\"}",
+                "{\"seq\":3,\"url\":\"\(url)\",\"redirect\":\"follow\",\"max_redirects\":2}",
+                "{\"seq\":4,\"url\":\"\(url)\",\"redirect\":\"follow\",\"max_redirects\":3}",
+            ])
+            #expect(replies.map { $0["status"] as? Int } == [302, 200, nil, 200])
+            #expect(replies[1]["url"] as? String == origin.url("/redirect/0"))
+            #expect(replies[1]["body"] as? String == "arrived\n")
+            #expect(replies[2]["error"] as? String == "too_many_redirects")
+        }
+    }
+
+    @Test("keep_method keeps POST and its body for the statuses it names")
+    func keepMethod() async throws {
+        try await TestOrigin.withOrigin(.plain) { request in
+            request.path == "/from" ? .redirect(to: "/to", status: 302) : .text("x")
+        } run: { origin in
+            let members =
+                "\"url\":\"\(origin.url("/from"))\",\"method\":\"POST\",\"body\":\"b\",\"redirect\":\"follow\""
+            let replies = try await batch([
+                "{\"seq\":1,\(members)}", "{\"seq\":2,\(members),\"keep_method\":[302]}",
+                "{\"seq\":3,\(members),\"keep_method\":[307]}",
+            ])
+            #expect(replies.map { $0["ok"] as? Bool } == [true, true, false])
+            #expect(origin.requests.filter { $0.target == "/to" }.map(\.method) == ["GET", "POST"])
+        }
+    }
+
+    @Test("Credentials stay at the origin they are for, unless redirects are trusted")
+    func credentials() async throws {
+        try await TestOrigin.withOrigin(.plain, handler: .echo) { other in
+            let location = other.url("/there")
+            try await TestOrigin.withOrigin(.plain) { _ in
+                .redirect(to: location)
+            } run: { origin in
+                let members =
+                    "\"url\":\"\(origin.url("/"))\",\"redirect\":\"follow\","
+                    + "\"auth\":{\"type\":\"basic\",\"user\":\"me\",\"password\":\"secret\"}"
+                let replies = try await batch([
+                    "{\"seq\":1,\(members)}", "{\"seq\":2,\(members),\"trusted_redirect\":true}",
+                ])
+                #expect(replies.map { $0["status"] as? Int } == [200, 200])
+                let value = ["Basic bWU6c2VjcmV0"]
+                #expect(origin.requests.map { $0.fields.values(of: "Authorization") } == [value, value])
+                #expect(other.requests.map { $0.fields.values(of: "Authorization") } == [[], value])
+            }
+        }
+    }
+
+    @Test("Digest answers a challenge, and credentials of the URL are Basic")
+    func schemes() async throws {
+        try await TestOrigin.withOrigin(.plain) { request in
+            request.fields.values(of: "Authorization").isEmpty
+                ? OriginResponse(
+                    401, fields: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
+                : .text("x")
+        } run: { origin in
+            let replies = try await batch([
+                "{\"seq\":1,\"url\":\"\(origin.url("/"))\",\"auth\":{\"type\":\"digest\",\"user\":\"u\",\"password\":\"p\"}}",
+                "{\"seq\":2,\"url\":\"http://me:secret@\(origin.address)/\",\"first\":true}",
+                "{\"seq\":3,\"url\":\"\(origin.url("/"))\",\"auth\":{\"type\":\"ntlm\",\"user\":\"u\"}}",
+            ])
+            #expect(replies.map { $0["status"] as? Int } == [200, 200, nil])
+            #expect(replies[1]["url"] as? String == origin.url("/"))
+            #expect(replies[2]["error"] as? String == "unsupported")
+            let values = origin.requests.map { $0.fields.values(of: "Authorization").first ?? "" }
+            try #require(values.count == 3)
+            #expect(values[0].isEmpty && values[1].hasPrefix("Digest username=\"u\""))
+            #expect(values[2] == "Basic bWU6c2VjcmV0")
+        }
+    }
+
+    @Test("Cookies are kept from request to request where asked for, and first forgets them")
+    func cookies() async throws {
+        try await TestOrigin.withOrigin(.plain) { _ in
+            .text("x").with { $0.fields.append("Set-Cookie", "a=1; Path=/") }
+        } run: { origin in
+            let members = "\"url\":\"\(origin.url("/"))\",\"cookie_jar\":true"
+            _ = try await batch([
+                "{\"seq\":1,\(members)}", "{\"seq\":2,\(members)}",
+                "{\"seq\":3,\"url\":\"\(origin.url("/"))\"}",
+                "{\"seq\":4,\(members),\"first\":true}", "{\"seq\":5,\(members)}",
+            ])
+            #expect(
+                origin.requests.map { $0.fields.values(of: "Cookie") } == [[], ["a=1"], [], [], ["a=1"]])
+        }
+    }
+
+    @Test("A passing failure is tried again as often as retry says")
+    func retry() async throws {
+        try await TestOrigin.withOrigin(.plain) { request in
+            request.number < 3
+                ? .text("later", status: 503).with { $0.fields.append("Retry-After", "0") } : .text("x")
+        } run: { origin in
+            let members = "\"url\":\"\(origin.url("/"))\""
+            let replies = try await batch(["{\"seq\":1,\(members)}", "{\"seq\":2,\(members),\"retry\":3}"])
+            #expect(replies.map { $0["status"] as? Int } == [503, 200])
+        }
+    }
+
+    @Test(
+        "A policy that makes no sense has its kind, and nothing is sent",
+        arguments: [
+            (#""redirect":"sideways""#, "unsupported"), (#""max_redirects":-1"#, "other"),
+            (#""auth":{"user":"u"}"#, "other"), (#""auth":"me""#, "other"),
+            (#""auth":{"type":"basic","user":"u","realm":"r"}"#, "unsupported"),
+            (#""auth":{"type":"basic","user":"a:b","password":"p"}"#, "other"),
+            (#""cookie_jar":1"#, "other"), (#""retry":"x""#, "other"),
+            (#""keep_method":[200]"#, "unsupported"),
+        ])
+    func refused(_ member: String, _ kind: String) async throws {
+        try await withRoutes { origin in
+            let replies = try await batch(["{\"seq\":1,\"url\":\"\(origin.url("/echo"))\",\(member)}"])
+            #expect(replies.map { $0["error"] as? String } == [kind], "\(replies)")
+            #expect(origin.requests.isEmpty)
+        }
+    }
+}
