@@ -12,7 +12,7 @@ FILTER ?=
 # What `make sanitize-quick` runs: where memory is handled by hand, and where tasks and threads meet.
 SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests)\.
 # What `make test-traits` runs: what differs when a trait is on.
-TRAITS_FILTER ?= ^MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField)Tests/
+TRAITS_FILTER ?= ^MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField|CallMeters|CallSpan)Tests/
 # What `make soak` runs: ONLY='in-flight storm' some of it, MINUTES how long the storm lasts, COUNT and SEED for a try.
 ONLY ?=
 MINUTES ?= 60
@@ -33,9 +33,9 @@ test: ## Run all tests, also against nginx, Apache, CPython and OpenSSL (FILTER=
 	@Scripts/install.sh test
 	@$(SWIFT) test --parallel --disable-xctest $(if $(FILTER),--filter '$(FILTER)')
 
-test-traits: ## Run the tests of the content codings with the package traits Brotli and Zstandard on
+test-traits: ## Run the tests of what the package traits Brotli, Zstandard, Metrics and Tracing add, with these on
 	@Scripts/install.sh traits
-	@$(SWIFT) test --traits Brotli,Zstandard --scratch-path .build-traits --parallel --disable-xctest \
+	@$(SWIFT) test --traits Brotli,Zstandard,Metrics,Tracing --scratch-path .build-traits --parallel --disable-xctest \
 		--filter '$(TRAITS_FILTER)'
 
 bench: ## Measure Martlet beside its peers, in turns (QUICK=1 in minutes; ONLY='small-*' WITH='martlet*,wrk' ROUNDS=3 SECONDS=2)

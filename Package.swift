@@ -17,6 +17,14 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+let metrics = Target.Dependency.product(
+    name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"]))
+let metricsTestKit = Target.Dependency.product(
+    name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Metrics"]))
+let tracing = Target.Dependency.product(
+    name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"]))
+let inMemoryTracing = Target.Dependency.product(
+    name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"]))
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -30,6 +38,8 @@ let package = Package(
     traits: [
         .trait(name: "Brotli", description: "Ask for and undo the content coding br, with libbrotlidec"),
         .trait(name: "Zstandard", description: "Ask for and undo the content coding zstd, with libzstd"),
+        .trait(name: "Metrics", description: "Count calls, bytes and connections with swift-metrics"),
+        .trait(name: "Tracing", description: "Make a span of each call with swift-distributed-tracing"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
@@ -37,6 +47,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections.git", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-system.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.10.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.4.0"),
     ],
     targets: [
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -57,7 +69,7 @@ let package = Package(
             dependencies: [
                 "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage", "CZlib", httpTypes,
                 logging,
-                systemPackage,
+                systemPackage, metrics, tracing,
                 .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
                 .target(name: "CZstd", condition: .when(traits: ["Zstandard"])),
             ],
@@ -84,7 +96,7 @@ let package = Package(
             name: "MartletClientTests",
             dependencies: [
                 "Martlet", "MartletClient", "MartletTesting", "CZlib", "MartletTransport",
-                "MartletConnections", "MartletWire", systemPackage, logging,
+                "MartletConnections", "MartletWire", systemPackage, logging, metricsTestKit, inMemoryTracing,
             ],
             swiftSettings: strict),
         .testTarget(

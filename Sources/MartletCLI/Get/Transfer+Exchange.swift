@@ -9,7 +9,7 @@ extension Transfer {
     /// Sends the request and takes its answer in, once.
     func tryOnce(_ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?) async throws {
         guard options.reading != .events else { return try await readEvents(ledger, output) }
-        let control = TransferControl(observer: ledger.observer)
+        let control = TransferControl(watcher: ledger.watcher)
         defer { ledger.update { $0.uploadedByteCount = control.uploadedByteCount } }
         do {
             try await session.streamDetailed(

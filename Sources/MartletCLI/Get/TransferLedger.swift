@@ -33,8 +33,8 @@ final class TransferLedger: Sendable {
     }
 
     /// Notes the requests of a call as they go by.
-    var observer: CallObserver {
-        CallObserver(
+    var watcher: CallWatcher {
+        CallWatcher(
             sent: { head in self.update { $0.sentHeads.append(head) } },
             followed: { hop, exchange in
                 self.update { report in

@@ -15,6 +15,11 @@ public protocol HTTPInterceptor: Sendable {
     ///
     /// The body must be replayable, or there is no more to decide.
     func verdict(on outcome: HTTPCallOutcome, in context: CallContext) async throws -> HTTPRetryVerdict
+
+    /// Sees what happens in the call, where it happens: the call waits for it, so it must neither block nor take long.
+    ///
+    /// The events are those of ``HTTPSession/events``, but for those of the session itself and of tasks that pause.
+    func observe(_ event: SessionEvent, in context: CallContext)
 }
 
 extension HTTPInterceptor {
@@ -26,6 +31,9 @@ extension HTTPInterceptor {
     {
         .proceed
     }
+
+    /// Nothing.
+    public func observe(_ event: SessionEvent, in context: CallContext) {}
 }
 
 /// Where in a call an interceptor is asked.

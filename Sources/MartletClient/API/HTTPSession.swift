@@ -95,6 +95,9 @@ public actor HTTPSession {
                     length <= UInt64(min(limit, HTTPSession.smallBodyByteCount))
                 {
                     body = try answer.receivedBody(Int(length))
+                    if !body.isEmpty, let observer = answer.call.observer {
+                        await observer.bodyReceived(body.count)
+                    }
                     if answer.exchange.isFinished { return answer.exchange(with: body) }
                 }
                 let reader = BodyReader(answer, control: control, byteLimit: limit, received: body.count)
@@ -202,7 +205,7 @@ public actor HTTPSession {
         let call = try Call(
             request: request, url: url, body: body, options: options, settings: settings)
         let limit = settings.configuration.bufferedBodyLimit.bytes
-        return try await run(call, control, isRestartable: true) { answer in
+        return try await run(call, control, isRestartable: true, isDownload: true) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))
             let isSuccess = (200...299).contains(answer.head.status)
             let reader = BodyReader(
@@ -211,9 +214,12 @@ public actor HTTPSession {
                 let body = try await reader.collect()
                 return try answer.exchange(with: body).validated()
             }
+            let observer = answer.call.observer
+            let place = try await observer?.destination(of: answer, proposed: path) ?? path
             let download = FileDownload(
-                path: path, overwrites: overwrites, origin: answer.call.url.origin.description)
+                path: place, overwrites: overwrites, origin: answer.call.url.origin.description)
             try await download.write(reader)
+            await observer?.downloadFinished(at: place)
             return answer.exchange(with: [])
         }
     }
@@ -238,16 +244,16 @@ public actor HTTPSession {
     /// Runs a call up to its head, then a closure with the answer; ends everything the call has open.
     @inline(__always)
     nonisolated func run<Result>(
-        _ call: Call, _ control: TransferControl, isRestartable: Bool = false,
+        _ call: Call, _ control: TransferControl, isRestartable: Bool = false, isDownload: Bool = false,
         _ consume: (Answer) async throws -> Result
     ) async throws -> Result {
-        guard let number = core.enter(control) else {
+        guard let number = core.calls.enter(control) else {
             throw HTTPError(
                 .sessionInvalidated, phase: .preparing, message: "the session was invalidated",
                 origin: call.url.origin.description)
         }
         defer {
-            core.leave(number)
+            core.calls.leave(number)
             if control.isExposed {
                 // Whoever still holds the task holds no connection, and no pool.
                 control.begin(.none)
@@ -258,13 +264,14 @@ public actor HTTPSession {
         do {
             return try await withTaskCancellationHandler {
                 if Task.isCancelled { throw CancellationError() }
-                guard call.isPlain else {
-                    return try await runSteps(call, control, from: nil, isRestartable, consume)
+                guard call.isPlain, !core.events.isWatched else {
+                    return try await runObserved(
+                        call, control, isRestartable: isRestartable, isDownload: isDownload, consume)
                 }
                 let answer = try await CallRunner(core: core, dialer: dialer, call: call, control: control)
                     .run()
                 if RedirectRule.mayFollow(answer.head.status) {
-                    return try await runSteps(call, control, from: answer, isRestartable, consume)
+                    return try await runSteps(call, control, from: answer, isRestartable, consume).result
                 }
                 defer { answer.exchange.finish() }
                 log(call, answer)
@@ -282,12 +289,38 @@ public actor HTTPSession {
         }
     }
 
+    /// Runs a call of which somebody may want to know.
+    private nonisolated func runObserved<Result>(
+        _ call: Call, _ control: TransferControl, isRestartable: Bool, isDownload: Bool,
+        _ consume: (Answer) async throws -> Result
+    ) async throws -> Result {
+        guard let observer = CallObserver(call, core: core, control: control, isDownload: isDownload) else {
+            return try await runSteps(call, control, from: nil, isRestartable, consume).result
+        }
+        observer.tell(.started(method: call.method, url: call.url.bare.absoluteForm))
+        async let told: Void = observer.tellUpload()
+        do {
+            let (result, exchange) = try await runSteps(
+                call.observed(by: observer), control, from: nil, isRestartable, consume)
+            observer.endUpload()
+            await told
+            if let exchange { await observer.completed(exchange) }
+            return result
+        } catch {
+            observer.endUpload()
+            await told
+            await observer.failed(error)
+            throw error
+        }
+    }
+
     /// Runs a call of which more than one request may come.
     /// - Parameter first: The answer to its first request, where that was made already.
+    /// - Returns: The result; and what the call was, where somebody is told.
     private nonisolated func runSteps<Result>(
         _ call: Call, _ control: TransferControl, from first: Answer?, _ isRestartable: Bool,
         _ consume: (Answer) async throws -> Result
-    ) async throws -> Result {
+    ) async throws -> (result: Result, exchange: HTTPExchange?) {
         var steps = CallSteps(core: core, dialer: dialer, call: call, control: control)
         var answer: Answer
         if let first {
@@ -304,7 +337,10 @@ public actor HTTPSession {
             do {
                 defer { answer.exchange.finish() }
                 log(answer.call, answer)
-                return try await consume(answer)
+                guard let observer = call.observer else { return (try await consume(answer), nil) }
+                answer = try await observer.admit(answer, control)
+                let result = try await consume(answer)
+                return (result, result as? HTTPExchange ?? answer.exchange(with: []))
             } catch let error as HTTPError where isRestartable {
                 guard try await steps.retries(after: error, of: answer.call) else { throw error }
                 control.download?.update { $0.completedByteCount = 0 }
@@ -386,12 +422,18 @@ public actor HTTPSession {
     ///
     /// It waits for those calls, so it must not be awaited by one of them, as in the closure of a stream.
     public func finishAndInvalidate() async {
-        await core.invalidate(cancelling: false)
+        await invalidate(cancelling: false)
     }
 
     /// Cancels the calls that run and closes all connections; returns when they have ended. New calls throw at once;
     /// views share the end.
     public func invalidateAndCancel() async {
-        await core.invalidate(cancelling: true)
+        await invalidate(cancelling: true)
+    }
+
+    private func invalidate(cancelling: Bool) async {
+        if await core.invalidate(cancelling: cancelling) {
+            await configuration.delegate?.sessionInvalidated()
+        }
     }
 }

@@ -31,33 +31,45 @@ public actor HTTPTask {
         case cancelled
     }
 
+    /// The number of its call, as in ``SessionEvent/call`` and ``CallContext/number``: it differs from that of every other
+    /// call of the process.
+    public nonisolated let id: UInt64
     /// What it moves.
     public nonisolated let kind: Kind
     /// What was asked for.
     public nonisolated let request: HTTPRequest
+    private nonisolated let start = MonotonicTime.now()
+    private nonisolated let events: EventHub
     private nonisolated let control: TransferControl
     private nonisolated let outcome: Outcome<HTTPExchange>
     private nonisolated let head: Outcome<HTTPResponse>
 
     init(
-        kind: Kind, request: HTTPRequest,
+        kind: Kind, request: HTTPRequest, core: SessionCore,
         run: @escaping @Sendable (TransferControl, Outcome<HTTPResponse>) async throws -> HTTPExchange
     ) {
         self.kind = kind
         self.request = request
-        let control = TransferControl()
+        let id = CallNumber.next()
+        self.id = id
+        events = core.events
+        let tasks = core.tasks
+        let control = TransferControl(tellsProgress: true, callNumber: id)
         let outcome = Outcome<HTTPExchange>()
         let head = Outcome<HTTPResponse>()
         self.control = control
         self.outcome = outcome
         self.head = head
+        tasks.add(self)
         // Unstructured, since the call is this object's and not its maker's: it outlives the scope that began it.
         Task {
             do {
                 let exchange = try await run(control, head)
+                tasks.remove(id)
                 head.settle(.success(exchange.response))
                 outcome.settle(.success(exchange))
             } catch {
+                tasks.remove(id)
                 head.settle(.failure(error))
                 outcome.settle(.failure(error))
             }
@@ -100,12 +112,17 @@ public actor HTTPTask {
     /// Stops reading and writing. The peer is held by the TCP window, and the idle clock stands still; the total clock
     /// goes on.
     public func pause() {
-        control.pause()
+        if control.pause() { tell(.suspended) }
     }
 
     /// Goes on after a pause.
     public func resume() {
-        control.resume()
+        if control.resume() { tell(.resumed) }
+    }
+
+    private func tell(_ kind: SessionEvent.Kind) {
+        guard outcome.settled == nil else { return }
+        events.tell(SessionEvent(kind, call: id, elapsed: MonotonicTime.now().since(start)))
     }
 
     /// Ends the call: ``value`` throws `CancellationError`, and the connection closes. Nothing where it has ended.
@@ -121,7 +138,7 @@ extension HTTPSession {
     public func task(
         for request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions()
     ) -> HTTPTask {
-        HTTPTask(kind: body.isPresent ? .upload : .data, request: request) { control, head in
+        HTTPTask(kind: body.isPresent ? .upload : .data, request: request, core: core) { control, head in
             let call = try Call(
                 request: request, url: try HTTPSession.url(of: request), body: body, options: options,
                 settings: self.settings)
@@ -134,7 +151,7 @@ extension HTTPSession {
         for request: HTTPRequest, to path: FilePath, overwrites: Bool = false,
         options: RequestOptions = RequestOptions()
     ) -> HTTPTask {
-        HTTPTask(kind: .download, request: request) { control, head in
+        HTTPTask(kind: .download, request: request, core: core) { control, head in
             try await self.download(
                 request, from: try HTTPSession.url(of: request), to: path, overwrites: overwrites,
                 body: .none,

@@ -69,6 +69,14 @@ final class ProgressState: Sendable {
         for waiter in waiters.values { waiter.resume(returning: ()) }
     }
 
+    /// Begins anew.
+    func restart(of byteCount: UInt64?) {
+        update { progress in
+            progress.completedByteCount = 0
+            progress.totalByteCount = byteCount
+        }
+    }
+
     func next(after seen: UInt64) async -> (UInt64, TransferProgress)? {
         while true {
             let (current, isOver) = state.withLock { state in

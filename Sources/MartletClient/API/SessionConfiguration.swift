@@ -1,4 +1,10 @@
+#if Metrics
+    public import CoreMetrics
+#endif
 public import Logging
+#if Tracing
+    public import Tracing
+#endif
 
 /// The library's version, as semantic versioning has it.
 public let martletVersion = "0.1.0"
@@ -64,6 +70,24 @@ public struct SessionConfiguration: Sendable {
 
     /// What changes requests before they go out, in this order; nothing by default.
     public var interceptors: [any HTTPInterceptor] = []
+
+    /// What accompanies calls, is asked and told; nothing by default.
+    public var delegate: (any SessionDelegate)?
+
+    #if Metrics
+        /// What calls are counted with; `nil` for the factory of the process, as it is when the session is made.
+        ///
+        /// There where Martlet is built with the package trait `Metrics`.
+        public var metricsFactory: (any MetricsFactory)?
+    #endif
+
+    #if Tracing
+        /// What makes the spans of calls; `nil` for the tracer of the process.
+        ///
+        /// There where Martlet is built with the package trait `Tracing`. Each request carries the fields by which its
+        /// server can go on with the trace, such as `traceparent`.
+        public var tracer: (any Tracer)?
+    #endif
 
     /// Looks names up; the system's resolver by default.
     public var resolver: any Resolver = SystemResolver()

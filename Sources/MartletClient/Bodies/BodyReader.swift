@@ -49,7 +49,7 @@ final class BodyReader: Sendable {
         while true {
             if let piece = try decoded() {
                 if piece.isEmpty { return nil }
-                return try deliver(piece)
+                return try await deliver(piece)
             }
             // The decoder wants more, or there is none.
             guard let received = try await receive() else {
@@ -69,12 +69,13 @@ final class BodyReader: Sendable {
                 state.encodedOffset = 0
                 return false
             }
-            if isPlain { return try deliver(received) }
+            if isPlain { return try await deliver(received) }
         }
     }
 
-    private func deliver(_ piece: [UInt8]) throws -> [UInt8] {
+    private func deliver(_ piece: [UInt8]) async throws -> [UInt8] {
         try delivered(piece.count)
+        if let observer = call.observer { await observer.bodyReceived(piece.count) }
         return piece
     }
 
@@ -160,6 +161,9 @@ final class BodyReader: Sendable {
         }
     }
 
+    /// Where the body comes from.
+    var origin: String { call.url.origin.description }
+
     /// Whether a coding is undone.
     var isCoded: Bool { state.withLock { $0.decoder != nil } }
 
@@ -194,6 +198,7 @@ final class BodyReader: Sendable {
             case .bytes(let count):
                 control.download?.update { $0.completedByteCount += UInt64(count) }
                 try delivered(count)
+                if let observer = call.observer { await observer.bodyReceived(count) }
             case .end: return false
             case .wouldBlock: continue
             }

@@ -9,14 +9,17 @@ struct FileDownload: Sendable {
     let origin: String
 
     /// Writes the whole body; what was written is removed when anything fails.
-    func write(_ reader: BodyReader) async throws {
+    /// - Parameter beginning: What was read of the body before.
+    func write(_ reader: BodyReader, after beginning: ArraySlice<UInt8> = []) async throws {
         let name = path.string
         let collision: FilePublisher.Collision = overwrites ? .replace : .fail
         let file = try await blocking { () throws(StorageError) in
             try FilePublisher(path: name, collision: collision)
         }
-        let writer = WriteBehind(file, expected: reader.expectedByteCount)
+        let expected = reader.expectedByteCount.map { max($0, UInt64(beginning.count)) }
+        let writer = WriteBehind(file, expected: expected)
         do {
+            try await append(beginning, writer)
             if reader.isCoded {
                 try await writeDecoded(reader, writer)
             } else {
@@ -47,14 +50,18 @@ struct FileDownload: Sendable {
 
     private func writeDecoded(_ reader: BodyReader, _ writer: WriteBehind) async throws {
         while let piece = try await reader.next() {
-            var rest = piece[...]
-            while !rest.isEmpty {
-                let block = try await mapped { () async throws(StorageError) in
-                    try await writer.emptyBlock()
-                }
-                rest = rest.dropFirst(block.append(rest))
-                try await mapped { () async throws(StorageError) in try await writer.write(block) }
+            try await append(piece[...], writer)
+        }
+    }
+
+    private func append(_ bytes: ArraySlice<UInt8>, _ writer: WriteBehind) async throws {
+        var rest = bytes
+        while !rest.isEmpty {
+            let block = try await mapped { () async throws(StorageError) in
+                try await writer.emptyBlock()
             }
+            rest = rest.dropFirst(block.append(rest))
+            try await mapped { () async throws(StorageError) in try await writer.write(block) }
         }
     }
 

@@ -1,4 +1,5 @@
 import MartletWire
+public import SystemPackage
 
 /// The body of a response as it arrives: an `AsyncSequence` of pieces, pulled.
 ///
@@ -51,6 +52,21 @@ public struct ResponseBody: AsyncSequence, Sendable {
             if whole.isEmpty { whole = piece } else { whole += piece }
         }
         return whole
+    }
+
+    /// Turns what is left of the body into a download: writes it to a file, which appears under its name when it is
+    /// complete.
+    ///
+    /// - Parameters:
+    ///   - path: The file's name; its folder must exist.
+    ///   - beginning: What was read of the body before, to stand first in the file; nothing by default.
+    ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
+    /// - Throws: An ``HTTPError``, `.fileFailed` among them; `CancellationError`.
+    public func write(
+        to path: FilePath, startingWith beginning: some Sequence<UInt8> = [], overwrites: Bool = false
+    ) async throws {
+        let download = FileDownload(path: path, overwrites: overwrites, origin: reader.origin)
+        try await download.write(reader, after: ArraySlice(beginning))
     }
 
     /// Fields that came behind a chunked body, once it has been read to its end.

@@ -39,6 +39,14 @@ final class Answer: Sendable {
         self.waited = waited
     }
 
+    /// The same answer once its body has gone elsewhere.
+    var emptied: Answer {
+        Answer(
+            call: call, exchange: exchange, connection: connection, head: head, codings: [],
+            announcedByteCount: 0,
+            hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited)
+    }
+
     /// Fields behind a chunked body, once it has been read to its end.
     var trailers: FieldBlock? { hasTrailers ? exchange.trailers : nil }
 

@@ -36,6 +36,8 @@ final class Call: Sendable {
     let supplement: CallSupplement?
     /// The requests of the call that came before this one.
     let hops: [HTTPHop]
+    /// Who is told what happens in the call; `nil` where nobody is.
+    let observer: CallObserver?
 
     init(
         _ method: HTTPRequest.Method, _ fields: HTTPFields, url: HTTPURL, body: HTTPBody,
@@ -56,6 +58,7 @@ final class Call: Sendable {
         let url = url.userInfo == nil ? url : url.withoutUserInfo
         supplement = nil
         hops = []
+        observer = nil
         self.url = url
         self.body = body
         timeouts = options.timeouts ?? settings.configuration.timeouts
@@ -86,13 +89,17 @@ final class Call: Sendable {
             givenRequest: request)
     }
 
-    /// The same call with what its steps add to the request.
-    init(_ call: Call, supplement: CallSupplement, hops: [HTTPHop]) {
+    /// The same call with what its steps add to the request, or with another body.
+    init(
+        _ call: Call, supplement: CallSupplement?, hops: [HTTPHop], observer: CallObserver?,
+        body: HTTPBody? = nil
+    ) {
+        self.observer = observer
         method = call.method
         fields = call.fields
         givenRequest = call.givenRequest
         url = call.url
-        body = call.body
+        self.body = body ?? call.body
         options = call.options
         timeouts = call.timeouts
         start = call.start

@@ -39,11 +39,9 @@ struct CallRunner: Sendable {
             // connection that does not take a byte.
             unused = prepared
             let request = try composer.compose(prepared)
-            control.observer?.sent(request.head)
-            control.upload?.update { progress in
-                progress.completedByteCount = 0
-                progress.totalByteCount = request.bodyLength
-            }
+            control.watcher?.sent(request.head)
+            control.upload?.restart(of: request.bodyLength)
+            call.observer?.upload?.restart(of: request.bodyLength)
             let lease: Lease
             let waited: MonotonicTime
             switch try acquire(attempts) {
@@ -57,9 +55,11 @@ struct CallRunner: Sendable {
             }
             let exchange = makeExchange(lease)
             control.begin(.exchanging(exchange))
+            call.observer?.connected(lease.connection.stream.information, isReused: exchange.isReused)
             do throws(ExchangeError) {
                 try exchange.send(request)
                 unused = nil
+                call.observer?.requestSent()
                 var received: (head: ResponseHead, framing: BodyFraming)?
                 while received == nil {
                     switch try exchange.tryReceiveHead() {
@@ -158,8 +158,13 @@ struct CallRunner: Sendable {
 
     private func makeExchange(_ lease: Lease) -> Exchange {
         var onUpload: (@Sendable (Int) -> Void)?
-        if let upload = control.upload {
-            onUpload = { count in upload.update { $0.completedByteCount += UInt64(count) } }
+        let upload = control.upload
+        let observed = call.observer?.upload
+        if upload != nil || observed != nil {
+            onUpload = { count in
+                upload?.update { $0.completedByteCount += UInt64(count) }
+                observed?.update { $0.completedByteCount += UInt64(count) }
+            }
         }
         return Exchange(
             lease: lease,

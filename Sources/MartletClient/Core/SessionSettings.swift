@@ -1,3 +1,7 @@
+#if Metrics
+    import CoreMetrics
+#endif
+import MartletConnections
 import MartletWire
 
 /// A session's configuration, held once for all of its calls, and what follows from it for each of them.
@@ -14,6 +18,8 @@ final class SessionSettings: Sendable {
     let isWithoutProxies: Bool
     /// Whether calls have more to them than one request.
     let hasSteps: Bool
+    /// Whether each call is told to somebody: the delegate, interceptors, or instruments.
+    let isObserved: Bool
     /// Whether connections lead elsewhere than to servers, and so never through a proxy.
     private let ignoresProxies: Bool
 
@@ -24,12 +30,48 @@ final class SessionSettings: Sendable {
         self.environment = environment
         ignoresProxies = configuration.dialSettings.ignoresProxies
         isWithoutProxies = ignoresProxies || configuration.proxy.isIdle(environment)
+        isObserved =
+            configuration.delegate != nil || !configuration.interceptors.isEmpty
+            || SessionSettings.isInstrumented
         hasSteps =
-            configuration.cookies != nil || configuration.retry.attempts > 1
-            || !configuration.authentication.isEmpty || !configuration.interceptors.isEmpty
+            isObserved || configuration.cookies != nil || configuration.retry.attempts > 1
+            || !configuration.authentication.isEmpty
         self.configuration = configuration
+        #if Metrics
+            meters = CallMeters(configuration.metricsFactory ?? MetricsSystem.factory)
+        #endif
         defaultsNameAcceptEncoding = configuration.headers[.acceptEncoding] != nil
         defaultLines = DefaultLines(configuration)
+    }
+
+    /// Whether the package was built to measure or trace calls.
+    private static var isInstrumented: Bool {
+        #if Metrics || Tracing
+            true
+        #else
+            false
+        #endif
+    }
+
+    #if Metrics
+        /// What calls are counted with.
+        private let meters: CallMeters
+    #endif
+
+    /// What measures or traces a call.
+    func instruments(for call: Call, pool: ConnectionPool) -> [any CallInstrument] {
+        #if Metrics && Tracing
+            [
+                CallMeasurement(meters, pool: pool),
+                CallSpan(configuration.tracer, method: call.method, url: call.url),
+            ]
+        #elseif Metrics
+            [CallMeasurement(meters, pool: pool)]
+        #elseif Tracing
+            [CallSpan(configuration.tracer, method: call.method, url: call.url)]
+        #else
+            []
+        #endif
     }
 
     /// The proxy of a call that may have one.

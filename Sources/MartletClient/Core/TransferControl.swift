@@ -22,19 +22,26 @@ package final class TransferControl: TransferGate {
 
     /// Guards the above: the call's tasks, and whoever cancels or pauses.
     private let state = Mutex(State())
+    /// The call's number, where it was given one before it began.
+    let callNumber: UInt64?
     /// What has gone up; `nil` where nobody can ask.
     let upload: ProgressState?
     /// What has come down; likewise.
     let download: ProgressState?
     /// Who watches its requests; nobody, mostly.
-    let observer: CallObserver?
+    let watcher: CallWatcher?
 
     /// The control of a call that has not begun.
     /// - Parameters:
     ///   - tellsProgress: Whether anybody can ask how far it has come; most calls are awaited and no more.
-    ///   - observer: Who watches the call's requests.
-    package init(tellsProgress: Bool = true, observer: CallObserver? = nil) {
-        self.observer = observer
+    ///   - watcher: Who watches the call's requests.
+    package convenience init(tellsProgress: Bool = true, watcher: CallWatcher? = nil) {
+        self.init(tellsProgress: tellsProgress, callNumber: nil, watcher: watcher)
+    }
+
+    init(tellsProgress: Bool, callNumber: UInt64?, watcher: CallWatcher? = nil) {
+        self.callNumber = callNumber
+        self.watcher = watcher
         upload = tellsProgress ? ProgressState() : nil
         download = tellsProgress ? ProgressState() : nil
     }
@@ -78,18 +85,26 @@ package final class TransferControl: TransferGate {
     // MARK: Pausing
 
     /// Stops reading and writing at the next buffer.
-    package func pause() {
-        state.withLock { $0.isPaused = true }
+    /// - Returns: Whether it was not paused before.
+    @discardableResult
+    package func pause() -> Bool {
+        state.withLock { state in
+            defer { state.isPaused = true }
+            return !state.isPaused
+        }
     }
 
     /// Goes on.
-    package func resume() {
-        let (activity, waiters) = state.withLock { state -> (Activity, [OneShot<Void>]) in
-            state.isPaused = false
-            return (state.activity, Array(state.waiters.values))
+    /// - Returns: Whether it was paused before.
+    @discardableResult
+    package func resume() -> Bool {
+        let (activity, waiters, wasPaused) = state.withLock { state -> (Activity, [OneShot<Void>], Bool) in
+            defer { state.isPaused = false }
+            return (state.activity, Array(state.waiters.values), state.isPaused)
         }
         if case .exchanging(let exchange) = activity { exchange.transferResumed() }
         for waiter in waiters { waiter.fulfil(()) }
+        return wasPaused
     }
 
     package var isPaused: Bool {

@@ -69,8 +69,18 @@ extension Call {
     }
 
     /// The call with what its steps add to the request.
-    func supplemented(_ supplement: CallSupplement, hops: [HTTPHop]) -> Call {
-        Call(self, supplement: supplement, hops: hops)
+    func supplemented(_ supplement: CallSupplement, hops: [HTTPHop], observer: CallObserver?) -> Call {
+        Call(self, supplement: supplement, hops: hops, observer: observer)
+    }
+
+    /// The call with another body.
+    func with(_ body: HTTPBody) -> Call {
+        Call(self, supplement: supplement, hops: hops, observer: observer, body: body)
+    }
+
+    /// The call with somebody who is told what happens in it.
+    func observed(by observer: CallObserver) -> Call {
+        Call(self, supplement: supplement, hops: hops, observer: observer)
     }
 
     /// The call that follows a redirect.

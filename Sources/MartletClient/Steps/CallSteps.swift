@@ -21,6 +21,9 @@ struct CallSteps {
     private var sentCount = 0
     private var hops: [HTTPHop] = []
     private var number: UInt64?
+    private let observer: CallObserver?
+    /// Whether the delegate has given the request at hand a body to be sent again.
+    private var hasNewBody = false
     private var authentication: AuthenticationFlow?
 
     init(core: SessionCore, dialer: Dialer, call: Call, control: TransferControl) {
@@ -28,13 +31,19 @@ struct CallSteps {
         self.dialer = dialer
         self.control = control
         self.call = call
-        if let settings = call.authentication, !settings.isEmpty {
+        observer = call.observer
+        if let settings = CallSteps.authentication(of: call), !settings.isEmpty {
             authentication = AuthenticationFlow(
                 AuthenticationMachine(party: .origin, settings: settings, memory: core.authenticationMemory))
         }
         if let budget = call.retryPolicy.budget, call.retryPolicy.attempts > 1 {
             core.retryBudget.deposit(budget)
         }
+    }
+
+    private static func authentication(of call: Call) -> AuthenticationSettings? {
+        guard let observer = call.observer else { return call.authentication }
+        return observer.authentication(call.authentication)
     }
 
     // MARK: The next answer
@@ -45,6 +54,7 @@ struct CallSteps {
         while true {
             let request = try await prepared()
             sentCount += 1
+            hasNewBody = false
             let answer: Answer
             do {
                 answer = try await CallRunner(core: core, dialer: dialer, call: request, control: control)
@@ -73,8 +83,14 @@ struct CallSteps {
     /// The request at hand as interceptors, cookies and credentials make it.
     private mutating func prepared() async throws -> Call {
         var request = call
+        observer?.note(sentCount: sentCount, redirectCount: redirectCount)
         for interceptor in call.settings.configuration.interceptors {
             let adapted = try await interceptor.adapt(request.publicRequest, in: context())
+            request = try request.adapted(adapted)
+        }
+        if let observer {
+            var adapted = request.publicRequest
+            observer.inject(into: &adapted.headerFields)
             request = try request.adapted(adapted)
         }
         var supplement = CallSupplement()
@@ -91,8 +107,8 @@ struct CallSteps {
             }
         }
         if control.isCancelled { throw CancellationError() }
-        if supplement.isEmpty, hops.isEmpty { return request }
-        return request.supplemented(supplement, hops: hops)
+        if supplement.isEmpty, hops.isEmpty, observer == nil { return request }
+        return request.supplemented(supplement, hops: hops, observer: observer)
     }
 
     private func storeCookies(of answer: Answer, to request: Call) async {
@@ -104,25 +120,25 @@ struct CallSteps {
     /// Whether another request follows an answer; it is made ready then, and the answer given up.
     private mutating func leadsOn(_ answer: Answer, from request: Call) async throws -> Bool {
         let head = answer.head
+        observer?.note(sentCount: sentCount, redirectCount: redirectCount)
+        if head.status == 401, authentication != nil { _ = try await isRepeatable(request) }
         if try await isChallenged(by: head, request) {
             // What was tried is given up before the next is begun, so that its connection can carry that.
             give(up: answer, from: request, reason: .challenge)
             return true
         }
         let rule = RedirectRule(policy: call.redirectPolicy)
-        switch rule.decide(
-            head, from: request.url, method: request.method, isReplayable: request.body.replay != .once,
-            followed: redirectCount)
-        {
+        switch try await decision(by: rule, about: head, request) {
         case .follow(let redirect):
-            give(up: answer, from: request, reason: .redirect)
+            guard let next = try await redirected(redirect, by: rule, head, request) else { return false }
+            give(up: answer, from: request, reason: .redirect, target: next.url)
             redirectCount += 1
-            call = try call.redirected(redirect, by: rule)
+            call = next
             return true
         case .fail(let refusal): throw failure(refusal, answer, request)
         case .deliver: break
         }
-        if let delay = delay(after: head, of: request) {
+        if let delay = try await delay(after: head, of: request) {
             if head.status == 408 { timeoutStatusCount += 1 }
             give(up: answer, from: request, reason: .retry, delay: delay)
             tryCount += 1
@@ -138,11 +154,51 @@ struct CallSteps {
         return true
     }
 
+    private mutating func decision(
+        by rule: RedirectRule, about head: ResponseHead, _ request: Call
+    ) async throws -> RedirectRule.Decision {
+        let isReplayable = hasNewBody || request.body.replay != .once
+        let decision = rule.decide(
+            head, from: request.url, method: request.method, isReplayable: isReplayable,
+            followed: redirectCount)
+        guard decision == .deliver, !isReplayable, observer?.delegate != nil else { return decision }
+        let other = rule.decide(
+            head, from: request.url, method: request.method, isReplayable: true, followed: redirectCount)
+        guard case .follow = other, try await isRepeatable(request) else { return decision }
+        return other
+    }
+
+    /// The call that follows a redirect; `nil` where the delegate wants none.
+    private func redirected(
+        _ redirect: RedirectRule.Redirect, by rule: RedirectRule, _ head: ResponseHead, _ request: Call
+    ) async throws -> Call? {
+        let next = try call.redirected(redirect, by: rule)
+        guard let observer, let delegate = observer.delegate else { return next }
+        let chosen = try await delegate.redirect(
+            by: HeadConversion.response(head), from: request.publicRequest, to: next.publicRequest,
+            in: observer.context)
+        if control.isCancelled { throw CancellationError() }
+        return try chosen.map { try next.adapted($0) }
+    }
+
+    /// Whether the request can be sent again; where its body is gone, the delegate is asked for another one.
+    private mutating func isRepeatable(_ request: Call) async throws -> Bool {
+        if hasNewBody || request.body.replay != .once { return true }
+        guard let observer, let delegate = observer.delegate,
+            let body = try await delegate.newBody(for: request.publicRequest, in: observer.context)
+        else { return false }
+        call = call.with(body)
+        hasNewBody = true
+        return true
+    }
+
     private mutating func isChallenged(by head: ResponseHead, _ request: Call) async throws -> Bool {
         guard authentication != nil else { return false }
         do {
+            var authenticated = request.authenticated
+            if hasNewBody { authenticated.isRepeatable = true }
             return try await authentication?.isResent(
-                request.authenticated,
+                authenticated,
                 after: AuthenticationAnswer(status: head.status, fields: head.fields, party: .origin))
                 ?? false
         } catch let error as AuthenticationError {
@@ -160,7 +216,7 @@ struct CallSteps {
 
     /// Whether a request follows one that failed, or whose answer broke off; returns when it is time for it.
     mutating func retries(after error: HTTPError, of request: Call) async throws -> Bool {
-        if let delay = delay(after: .failure(error), of: request) {
+        if let delay = try await delay(after: .failure(error), of: request) {
             note(.retry, request, status: nil, error: error.code, delay: delay)
             tryCount += 1
             try await wait(delay)
@@ -172,16 +228,17 @@ struct CallSteps {
         return true
     }
 
-    private func delay(after head: ResponseHead, of request: Call) -> Duration? {
+    private mutating func delay(after head: ResponseHead, of request: Call) async throws -> Duration? {
         let policy = request.retryPolicy
         guard policy.attempts > 1, policy.statuses.contains(head.status) else { return nil }
         let retryAfter = head.fields.rawValues(of: "retry-after").first.flatMap {
             RetryAfter($0, now: WallClock.secondsSince1970)
         }
-        return delay(after: .status(head.status, retryAfter: retryAfter), of: request)
+        return try await delay(after: .status(head.status, retryAfter: retryAfter), of: request)
     }
 
-    private func delay(after outcome: RetryRule.Outcome, of request: Call) -> Duration? {
+    private mutating func delay(after outcome: RetryRule.Outcome, of request: Call) async throws -> Duration?
+    {
         let policy = request.retryPolicy
         guard policy.attempts > 1 else { return nil }
         let now = MonotonicTime.now()
@@ -189,13 +246,13 @@ struct CallSteps {
         let rule = RetryRule(
             policy: policy,
             isIdempotent: IdleRaceRule.isIdempotent(request.method) || request.rule.isDeclaredSafe,
-            isReplayable: request.body.replay != .once)
+            isReplayable: hasNewBody || observer?.delegate != nil || request.body.replay != .once)
         let delay = rule.delay(
             after: outcome, attempt: tryCount, timeouts408: timeoutStatusCount,
             elapsed: now.since(call.start),
             remaining: deadline == .distantFuture ? nil : deadline.since(now),
             random: Double.random(in: 0...1))
-        guard let delay else { return nil }
+        guard let delay, try await isRepeatable(request) else { return nil }
         guard policy.budget == nil || core.retryBudget.withdraw() else { return nil }
         return delay
     }
@@ -204,11 +261,12 @@ struct CallSteps {
         -> Duration?
     {
         let interceptors = request.settings.configuration.interceptors
-        guard !interceptors.isEmpty, request.body.replay != .once,
+        guard !interceptors.isEmpty, hasNewBody || observer?.delegate != nil || request.body.replay != .once,
             interceptorRetryCount < CallContext.interceptorRetryLimit
         else { return nil }
         for interceptor in interceptors {
             if case .again(let delay) = try await interceptor.verdict(on: outcome, in: context()) {
+                guard try await isRepeatable(request) else { return nil }
                 interceptorRetryCount += 1
                 return delay
             }
@@ -237,7 +295,7 @@ struct CallSteps {
     // MARK: What is told
 
     private mutating func context() -> CallContext {
-        let number = number ?? CallNumber.next()
+        let number = number ?? observer?.number ?? CallNumber.next()
         self.number = number
         return CallContext(
             number: number, sentCount: sentCount, redirectCount: redirectCount,
@@ -245,21 +303,24 @@ struct CallSteps {
     }
 
     private mutating func give(
-        up answer: Answer, from request: Call, reason: HTTPHop.Reason, delay: Duration = .zero
+        up answer: Answer, from request: Call, reason: HTTPHop.Reason, delay: Duration = .zero,
+        target: HTTPURL? = nil
     ) {
         answer.exchange.finish()
-        note(reason, request, status: answer.head.status, error: nil, delay: delay, answer)
+        note(
+            reason, request, status: answer.head.status, error: nil, delay: delay, answer, target: target)
     }
 
     private mutating func note(
         _ reason: HTTPHop.Reason, _ request: Call, status: Int?, error: HTTPError.Code?, delay: Duration,
-        _ answer: Answer? = nil
+        _ answer: Answer? = nil, target: HTTPURL? = nil
     ) {
         let hop = HTTPHop(
             reason: reason, method: request.method, url: request.url, status: status, error: error,
             ended: MonotonicTime.now().since(call.start), delay: delay)
         hops.append(hop)
-        control.observer?.followed(hop, answer?.exchange(with: []))
+        control.watcher?.followed(hop, answer?.exchange(with: []))
+        observer?.follows(hop, to: target)
         request.settings.configuration.logger.debug(
             "another request follows",
             metadata: [

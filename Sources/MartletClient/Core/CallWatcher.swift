@@ -1,13 +1,13 @@
 /// Watches the requests of a call go by, for programs that show each of them.
 ///
 /// Its closures are called by the call itself, one after the other, and must be quick.
-package final class CallObserver: Sendable {
+package final class CallWatcher: Sendable {
     /// Told of each request's head, byte by byte and with its credentials, before it goes out.
     let sent: @Sendable ([UInt8]) -> Void
     /// Told of each request that another follows, and of what answered it, without the body; nothing where it failed.
     let followed: @Sendable (HTTPHop, HTTPExchange?) -> Void
 
-    /// An observer.
+    /// A watcher.
     package init(
         sent: @escaping @Sendable ([UInt8]) -> Void,
         followed: @escaping @Sendable (HTTPHop, HTTPExchange?) -> Void

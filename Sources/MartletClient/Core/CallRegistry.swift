@@ -1,0 +1,121 @@
+import MartletTransport
+import Synchronization
+
+/// Which calls of a session run, and who waits for a change of that.
+final class CallRegistry: Sendable {
+    private struct State {
+        var isInvalidated = false
+        /// Whether no call can come any more.
+        var isOver = false
+        /// By the number of their calls; vacant places are used again.
+        var running: [TransferControl?] = []
+        var vacant: [Int] = []
+        /// Who waits for the last call's end.
+        var waiters: [Waiter<Void>] = []
+        /// Who waits for another number of calls.
+        var watchers: [UInt64: Waiter<Void>] = [:]
+        var lastWatcher: UInt64 = 0
+
+        var runningCount: Int { running.count - vacant.count }
+
+        mutating func takeWatchers() -> [UInt64: Waiter<Void>] {
+            guard !watchers.isEmpty else { return [:] }
+            defer { watchers = [:] }
+            return watchers
+        }
+    }
+
+    /// Guards the above: each call's beginning and end, invalidation, and those who watch.
+    private let state = Mutex(State())
+
+    /// How many calls run.
+    var runningCount: Int {
+        state.withLock { $0.runningCount }
+    }
+
+    /// Notes a call, unless the session was invalidated.
+    func enter(_ control: TransferControl) -> Int? {
+        let (number, watchers) = state.withLock { state -> (Int?, [UInt64: Waiter<Void>]) in
+            guard !state.isInvalidated else { return (nil, [:]) }
+            if let number = state.vacant.popLast() {
+                state.running[number] = control
+                return (number, state.takeWatchers())
+            }
+            state.running.append(control)
+            return (state.running.count - 1, state.takeWatchers())
+        }
+        for watcher in watchers.values { watcher.resume(returning: ()) }
+        return number
+    }
+
+    /// Notes the end of a call.
+    func leave(_ number: Int) {
+        let (waiters, watchers) = state.withLock { state -> ([Waiter<Void>]?, [UInt64: Waiter<Void>]) in
+            state.running[number] = nil
+            state.vacant.append(number)
+            let watchers = state.takeWatchers()
+            guard state.isInvalidated, state.runningCount == 0 else { return (nil, watchers) }
+            defer { state.waiters = [] }
+            return (state.waiters, watchers)
+        }
+        for watcher in watchers.values { watcher.resume(returning: ()) }
+        guard let waiters else { return }
+        for waiter in waiters { waiter.resume(returning: ()) }
+    }
+
+    /// Refuses further calls.
+    /// - Returns: Those that run, and whether this was the first time.
+    func invalidate() -> (running: [TransferControl], isFirst: Bool) {
+        state.withLock { state in
+            defer { state.isInvalidated = true }
+            return (state.running.compactMap(\.self), !state.isInvalidated)
+        }
+    }
+
+    /// Waits until no call runs.
+    func waitUntilEmpty() async {
+        await suspend { (waiter: Waiter<Void>) in
+            let isOver = state.withLock { state in
+                if state.runningCount == 0 { return true }
+                state.waiters.append(waiter)
+                return false
+            }
+            if isOver { waiter.resume(returning: ()) }
+        }
+    }
+
+    /// Ends the waits of all who watch, since no call comes any more.
+    func end() {
+        let watchers = state.withLock { state in
+            state.isOver = true
+            return state.takeWatchers()
+        }
+        for watcher in watchers.values { watcher.resume(returning: ()) }
+    }
+
+    /// The number of calls, once it is another one; `nil` when there is none to come, or the task is cancelled.
+    func runningCount(otherThan seen: Int?) async -> Int? {
+        while true {
+            let (count, isOver) = state.withLock { ($0.runningCount, $0.isOver) }
+            if count != seen { return count }
+            if isOver || Task.isCancelled { return nil }
+            let number = state.withLock { state in
+                state.lastWatcher += 1
+                return state.lastWatcher
+            }
+            await withTaskCancellationHandler {
+                await suspend { (waiter: Waiter<Void>) in
+                    let isLate = state.withLock { state in
+                        if state.runningCount != seen || state.isOver || Task.isCancelled { return true }
+                        state.watchers[number] = waiter
+                        return false
+                    }
+                    if isLate { waiter.resume(returning: ()) }
+                }
+            } onCancel: {
+                let waiter = state.withLock { $0.watchers.removeValue(forKey: number) }
+                waiter?.resume(returning: ())
+            }
+        }
+    }
+}

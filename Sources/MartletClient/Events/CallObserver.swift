@@ -1,0 +1,182 @@
+import MartletTransport
+import Synchronization
+import SystemPackage
+
+/// What happens in one call, told to whom it concerns: subscribers, interceptors, instruments and the session's delegate.
+///
+/// Calls that concern nobody have none.
+final class CallObserver: Sendable {
+    private struct Counts {
+        var sent = 0
+        var begun = 0
+        var redirects = 0
+    }
+
+    /// The call's number.
+    let number: UInt64
+    let delegate: (any SessionDelegate)?
+    /// What has gone up; `nil` where no delegate is told.
+    let upload: ProgressState?
+    private let start: MonotonicTime
+    private let hub: EventHub
+    private let interceptors: [any HTTPInterceptor]
+    private let instruments: [any CallInstrument]
+    private let isDownload: Bool
+    /// Guards what contexts say: the call's tasks.
+    private let counts = Mutex(Counts())
+
+    /// An observer of a call, where anybody wants to know of it.
+    /// - Parameter isDownload: Whether its body is written to a file in any case.
+    init?(_ call: Call, core: SessionCore, control: TransferControl, isDownload: Bool) {
+        let settings = call.settings
+        guard settings.isObserved || core.events.isWatched else { return nil }
+        number = control.callNumber ?? CallNumber.next()
+        start = call.start
+        hub = core.events
+        delegate = settings.configuration.delegate
+        interceptors = settings.configuration.interceptors
+        instruments = settings.instruments(for: call, pool: core.pool)
+        upload = delegate != nil && call.body.isPresent ? ProgressState() : nil
+        self.isDownload = isDownload
+    }
+
+    // MARK: Telling
+
+    /// Tells what happened.
+    func tell(_ kind: SessionEvent.Kind, hop: HTTPHop? = nil) {
+        let event = SessionEvent(kind, call: number, elapsed: MonotonicTime.now().since(start))
+        for instrument in instruments { instrument.observe(event, hop: hop) }
+        hub.tell(event)
+        guard !interceptors.isEmpty else { return }
+        let context = context
+        for interceptor in interceptors { interceptor.observe(event, in: context) }
+    }
+
+    /// Tells that a request went out.
+    func requestSent() {
+        let attempt = counts.withLock { counts in
+            counts.begun += 1
+            return counts.begun
+        }
+        tell(.requestSent(attempt: attempt))
+    }
+
+    /// Tells what a request is sent over.
+    func connected(_ connection: ConnectionInformation, isReused: Bool) {
+        tell(isReused ? .connectionReused(connection) : .connectionOpened(connection))
+    }
+
+    /// Tells that another request follows.
+    func follows(_ hop: HTTPHop, to target: HTTPURL?) {
+        switch hop.reason {
+        case .redirect:
+            tell(.redirected(status: hop.status ?? 0, to: (target ?? hop.url).bare.absoluteForm), hop: hop)
+        case .challenge: tell(.challenged(status: hop.status ?? 0), hop: hop)
+        case .retry, .interceptor:
+            tell(.retrying(status: hop.status, error: hop.error, delay: hop.delay), hop: hop)
+        }
+    }
+
+    /// Where in the call this is.
+    var context: CallContext {
+        let counts = counts.withLock { $0 }
+        return CallContext(
+            number: number, sentCount: counts.sent, redirectCount: counts.redirects,
+            elapsed: MonotonicTime.now().since(start))
+    }
+
+    /// Notes what contexts say.
+    func note(sentCount: Int, redirectCount: Int) {
+        counts.withLock { ($0.sent, $0.redirects) = (sentCount, redirectCount) }
+    }
+
+    /// Adds the fields of instruments.
+    func inject(into fields: inout HTTPFields) {
+        for instrument in instruments { instrument.inject(into: &fields) }
+    }
+
+    // MARK: The delegate
+
+    /// The settings of authentication with the delegate asked first.
+    func authentication(_ settings: AuthenticationSettings?) -> AuthenticationSettings? {
+        guard let delegate else { return settings }
+        var settings = settings ?? AuthenticationSettings()
+        let handler = settings.handler
+        settings.handler = { challenge in
+            switch try await delegate.answer(to: challenge, in: self.context) {
+            case .credentials(let credentials): credentials
+            case .performDefault: try await handler?(challenge)
+            case .leave: nil
+            }
+        }
+        return settings
+    }
+
+    /// Tells the delegate how far the request's body has gone, until that is at its end.
+    func tellUpload() async {
+        guard let upload, let delegate else { return }
+        for await progress in ProgressSequence(state: upload) {
+            await delegate.bodySent(progress, in: context)
+        }
+    }
+
+    /// Ends ``tellUpload()``.
+    func endUpload() {
+        upload?.update { $0.isFinished = true }
+    }
+
+    /// Tells that the answer is there, and asks what becomes of it.
+    /// - Returns: The answer to go on with.
+    func admit(_ answer: Answer, _ control: TransferControl) async throws -> Answer {
+        tell(.responseReceived(status: answer.head.status, byteCount: answer.announcedByteCount))
+        guard let delegate else { return answer }
+        let disposition = try await delegate.received(HeadConversion.response(answer.head), in: context)
+        if control.isCancelled { throw CancellationError() }
+        switch disposition {
+        case .allow: return answer
+        case .cancel:
+            control.cancel()
+            throw CancellationError()
+        case .becomeDownload(let path, let overwrites):
+            guard !isDownload else { return answer }
+            let reader = BodyReader(answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes)
+            let download = FileDownload(
+                path: path, overwrites: overwrites, origin: answer.call.url.origin.description)
+            try await download.write(reader)
+            await delegate.downloadFinished(at: path, in: context)
+            return answer.emptied
+        }
+    }
+
+    /// Where a download goes.
+    func destination(of answer: Answer, proposed: FilePath) async throws -> FilePath {
+        guard let delegate else { return proposed }
+        let response = HeadConversion.response(answer.head)
+        return try await delegate.destination(of: response, proposed: proposed, in: context) ?? proposed
+    }
+
+    func downloadFinished(at path: FilePath) async {
+        await delegate?.downloadFinished(at: path, in: context)
+    }
+
+    func bodyReceived(_ byteCount: Int) async {
+        await delegate?.bodyReceived(byteCount, in: context)
+    }
+
+    // MARK: The end
+
+    /// Tells that the call ended with an answer.
+    func completed(_ exchange: HTTPExchange) async {
+        let metrics = exchange.metrics
+        tell(.finished(metrics.bare))
+        guard let delegate else { return }
+        await delegate.collected(metrics, in: context)
+        await delegate.completed(.answered(exchange), in: context)
+    }
+
+    /// Tells that the call failed.
+    func failed(_ error: any Error) async {
+        tell(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
+        await delegate?.completed(.failed(error), in: context)
+    }
+}

@@ -1,0 +1,374 @@
+import FoundationEssentials
+import Martlet
+import MartletTesting
+import Synchronization
+import SystemPackage
+import Testing
+
+@Suite("The delegate of a session")
+struct SessionDelegateTests {
+    private static func session(
+        _ delegate: RecordingDelegate, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> HTTPSession {
+        HTTPSession.own { configuration in
+            configuration.delegate = delegate
+            change(&configuration)
+        }
+    }
+
+    private static func pieces(_ text: String) -> AsyncStream<[UInt8]> {
+        AsyncStream { continuation in
+            continuation.yield(Array(text.utf8))
+            continuation.finish()
+        }
+    }
+
+    @Test("It is told of head, body, metrics and end, in this order")
+    func order() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .pattern(300_000)
+        } run: { origin async throws in
+            let delegate = RecordingDelegate()
+            let exchange = try await SessionDelegateTests.session(delegate).get(origin.url())
+            #expect(exchange.body.count == 300_000)
+            #expect(delegate.told == ["received 200", "answered 200"])
+            #expect(delegate.receivedCount.withLock { $0 } == 300_000)
+            let metrics = try #require(delegate.metrics.withLock { $0.first })
+            #expect(metrics.receivedBodyByteCount == 300_000)
+            #expect(metrics.connect != nil)
+        }
+    }
+
+    @Test(
+        "It counts small bodies, streamed ones, coded ones and files alike",
+        arguments: ["small", "stream", "coded", "file"])
+    func counts(_ way: String) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { _ in
+            way == "coded"
+                ? .encoded(Deflated.bytes(Array(repeating: 7, count: 50_000), as: .gzip), coding: "gzip")
+                : .pattern(way == "small" ? 100 : 50_000)
+        } run: { origin async throws in
+            let delegate = RecordingDelegate()
+            let session = SessionDelegateTests.session(delegate)
+            switch way {
+            case "stream":
+                let request = try HTTPRequest(method: .get, url: origin.url())
+                let count = try await session.stream(request) { _, body in try await body.collect().count }
+                #expect(count == 50_000)
+            case "file": try await session.download(origin.url(), to: folder.path("file"))
+            default: _ = try await session.get(origin.url())
+            }
+            #expect(delegate.receivedCount.withLock { $0 } == (way == "small" ? 100 : 50_000))
+        }
+    }
+
+    @Test("It is told how far a body has gone, the last state in any case, before the call ends")
+    func sent() async throws {
+        try await TestOrigin.withOrigin(handler: .upload) { origin async throws in
+            let delegate = RecordingDelegate()
+            let request = try HTTPRequest(method: .put, url: origin.url())
+            let bytes = [UInt8](repeating: 1, count: 700_000)
+            _ = try await SessionDelegateTests.session(delegate).send(request, body: .bytes(bytes))
+            let progress = try #require(delegate.sent.withLock { $0 })
+            #expect(progress.isFinished)
+            #expect(progress.completedByteCount == 700_000)
+            #expect(progress.totalByteCount == 700_000)
+        }
+    }
+
+    @Test("It answers challenges")
+    func challenge() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.fields["Authorization"] == "Basic dXNlcjpwYXNz"
+                ? .text("in") : OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
+        } run: { origin async throws in
+            let delegate = RecordingDelegate(challenged: { _ in
+                .credentials(.basic(user: "user", password: "pass"))
+            })
+            #expect(try await SessionDelegateTests.session(delegate).get(origin.url()).text == "in")
+            #expect(delegate.told == ["challenge 0", "received 200", "answered 200"])
+        }
+    }
+
+    @Test("What it has no answer to goes to the handler, unless it leaves the challenge")
+    func challengeHandedOn() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.fields["Authorization"] == nil
+                ? OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""]) : .text("in")
+        } run: { origin async throws in
+            for (answer, status) in [(ChallengeAnswer.performDefault, 200), (.leave, 401)] {
+                let session = SessionDelegateTests.session(RecordingDelegate(challenged: { _ in answer })) {
+                    $0.authentication.handler = { _ in .basic(user: "user", password: "pass") }
+                }
+                #expect(try await session.get(origin.url()).statusCode == status)
+            }
+        }
+    }
+
+    private struct Refusal: Error, Equatable {}
+
+    @Test("What it throws is what the call throws, and the connection is not kept")
+    func throwing() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .pattern(1 << 30)
+        } run: { origin async throws in
+            let delegate = RecordingDelegate(received: { _ in throw Refusal() })
+            let session = SessionDelegateTests.session(delegate)
+            await #expect(throws: Refusal()) { try await session.get(origin.url()) }
+            #expect(delegate.told == ["received 200", "failed "])
+            #expect(session.poolStatus.leased == 0)
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+        }
+    }
+
+    @Test("It allows a redirect, sends it elsewhere, or takes it for the answer")
+    func redirect() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.path == "/a" ? .redirect(to: "/b") : .text(request.path)
+        } run: { origin async throws in
+            let elsewhere = try HTTPURL(origin.url("/c"))
+            let cases: [(RecordingDelegate.Redirected, Int, String)] = [
+                ({ $0 }, 200, "/b"), ({ _ in HTTPRequest(method: .get, url: elsewhere) }, 200, "/c"),
+                ({ _ in nil }, 302, ""),
+            ]
+            for (redirected, status, text) in cases {
+                let delegate = RecordingDelegate(redirected: redirected)
+                let exchange = try await SessionDelegateTests.session(delegate).get(origin.url("/a"))
+                #expect(exchange.statusCode == status)
+                #expect(exchange.text == text)
+                #expect(delegate.told.first == "redirect 302 /a to /b")
+                #expect(exchange.metrics.hops.count == (status == 302 ? 0 : 1))
+            }
+        }
+    }
+
+    @Test("A redirect it sends to another origin leaves the credentials behind")
+    func redirectAbroad() async throws {
+        try await TestOrigin.withOrigin { request in
+            .text(request.fields["Authorization"] ?? "-")
+        } run: { foreign async throws in
+            try await TestOrigin.withOrigin { _ in
+                .redirect(to: "/b")
+            } run: { home async throws in
+                let abroad = try HTTPURL(foreign.url())
+                let delegate = RecordingDelegate(redirected: { proposed in
+                    HTTPRequest(method: .get, url: abroad, headerFields: proposed.headerFields)
+                })
+                var request = try HTTPRequest(method: .get, url: home.url("/a"))
+                request.headerFields[.authorization] = "Bearer mine"
+                #expect(try await SessionDelegateTests.session(delegate).send(request).text == "-")
+            }
+        }
+    }
+
+    @Test(
+        "It gives a body that can be read only once another time, for a redirect, a challenge and a retry",
+        arguments: [307, 401, 503])
+    func newBody(_ status: Int) async throws {
+        try await TestOrigin.withOrigin { request in
+            let body = try await request.collectBody()
+            if request.number > 1 { return .text(String(decoding: body, as: UTF8.self)) }
+            return OriginResponse(
+                status, fields: ["Location": "/b", "WWW-Authenticate": "Basic realm=\"x\""])
+        } run: { origin async throws in
+            for isGiven in [true, false] {
+                let delegate = RecordingDelegate(
+                    challenged: { _ in .credentials(.basic(user: "user", password: "pass")) },
+                    body: { isGiven ? .once(SessionDelegateTests.pieces("again"), length: 5) : nil })
+                let session = SessionDelegateTests.session(delegate) {
+                    $0.retry = .transient(backoff: .constant(.zero))
+                }
+                let request = try HTTPRequest(method: .put, url: origin.url("/a"))
+                let exchange = try await session.send(
+                    request, body: .once(SessionDelegateTests.pieces("first"), length: 5))
+                #expect(delegate.told.contains("new body"))
+                if isGiven {
+                    #expect(exchange.text == "again")
+                    break
+                }
+            }
+        }
+    }
+
+    @Test("Without another body the answer at hand is the call's", arguments: [307, 401, 503])
+    func noNewBody(_ status: Int) async throws {
+        try await TestOrigin.withOrigin { request in
+            _ = try await request.collectBody()
+            return OriginResponse(
+                status, fields: ["Location": "/b", "WWW-Authenticate": "Basic realm=\"x\""])
+        } run: { origin async throws in
+            let delegate = RecordingDelegate(challenged: { _ in
+                .credentials(.basic(user: "user", password: "pass"))
+            })
+            let session = SessionDelegateTests.session(delegate) {
+                $0.retry = .transient(backoff: .constant(.zero))
+            }
+            let request = try HTTPRequest(method: .put, url: origin.url("/a"))
+            let exchange = try await session.send(
+                request, body: .once(SessionDelegateTests.pieces("first"), length: 5))
+            #expect(exchange.statusCode == status)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("It cancels a call by the answer's head")
+    func cancel() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .pattern(1 << 30)
+        } run: { origin async throws in
+            let delegate = RecordingDelegate(received: { _ in .cancel })
+            let session = SessionDelegateTests.session(delegate)
+            await #expect(throws: CancellationError.self) { try await session.get(origin.url()) }
+            #expect(delegate.told == ["received 200", "cancelled"])
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+        }
+    }
+
+    @Test(
+        "It turns a body into a download, whole, coded or not, collected or streamed",
+        arguments: [false, true], [false, true])
+    func becomeDownload(isCoded: Bool, isStreamed: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let bytes = TestPattern.bytes(from: 0, count: 2_000_000)
+        try await TestOrigin.withOrigin { _ in
+            isCoded ? .encoded(Deflated.bytes(bytes, as: .gzip), coding: "gzip") : .bytes(bytes)
+        } run: { origin async throws in
+            let delegate = RecordingDelegate(received: { _ in .becomeDownload(to: folder.path("body")) })
+            let session = SessionDelegateTests.session(delegate) { $0.bufferedBodyLimit = .kibibytes(64) }
+            let request = try HTTPRequest(method: .get, url: origin.url())
+            if isStreamed {
+                let rest = try await session.stream(request) { _, body in try await body.collect() }
+                #expect(rest.isEmpty)
+            } else {
+                let exchange = try await session.send(request)
+                #expect(exchange.statusCode == 200)
+                #expect(exchange.body.isEmpty)
+            }
+            let data = try #require(FileManager.default.contents(atPath: folder.path("body").string))
+            #expect([UInt8](data) == bytes)
+            #expect(delegate.told == ["received 200", "downloaded body", "answered 200"])
+            #expect(delegate.receivedCount.withLock { $0 } == bytes.count)
+            // The body was read to its end, so the connection goes on.
+            #expect(session.poolStatus.idle == 1)
+        }
+    }
+
+    @Test("A file that is there is not replaced by a body that became a download, unless that is said")
+    func overwriting() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write([1], to: "body")
+        try await TestOrigin.withOrigin { _ in
+            .text("new")
+        } run: { origin async throws in
+            for overwrites in [false, true] {
+                let delegate = RecordingDelegate(
+                    received: { _ in .becomeDownload(to: folder.path("body"), overwrites: overwrites) })
+                let session = SessionDelegateTests.session(delegate)
+                if overwrites {
+                    _ = try await session.get(origin.url())
+                } else {
+                    let error = try #require(
+                        await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
+                    #expect(error.code == .fileFailed)
+                }
+                let data = try #require(FileManager.default.contents(atPath: folder.path("body").string))
+                #expect([UInt8](data) == (overwrites ? Array("new".utf8) : [1]))
+            }
+            #expect(try folder.contents() == ["body"])
+        }
+    }
+
+    @Test("A body that was read in part goes on into a file and loses no byte")
+    func amidBody() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { _ in
+            .pattern(1_000_000)
+        } run: { origin async throws in
+            let request = try HTTPRequest(method: .get, url: origin.url())
+            try await HTTPSession.own().stream(request) { _, body in
+                var iterator = body.makeAsyncIterator()
+                let first = try #require(try await iterator.next())
+                try await body.write(to: folder.path("body"), startingWith: first)
+            }
+            let data = try #require(FileManager.default.contents(atPath: folder.path("body").string))
+            #expect([UInt8](data) == TestPattern.bytes(from: 0, count: 1_000_000))
+        }
+    }
+
+    @Test("A body that was read to its end can still be written to a file")
+    func behindBody() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(200)
+        } run: { origin async throws in
+            let request = try HTTPRequest(method: .get, url: origin.url())
+            try await HTTPSession.own().stream(request) { _, body in
+                try await body.write(to: folder.path("body"), startingWith: Array("held".utf8))
+            }
+            let data = try #require(FileManager.default.contents(atPath: folder.path("body").string))
+            #expect([UInt8](data) == Array("held".utf8))
+        }
+    }
+
+    @Test("It chooses where a download goes, and is told when it is there")
+    func destination() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { _ in
+            .text("content")
+        } run: { origin async throws in
+            let delegate = RecordingDelegate(
+                received: { _ in .becomeDownload(to: folder.path("ignored")) }, place: folder.path("chosen"))
+            let session = SessionDelegateTests.session(delegate)
+            try await session.download(origin.url(), to: folder.path("said"))
+            #expect(try folder.contents() == ["chosen"])
+            #expect(delegate.told == ["received 200", "destination", "downloaded chosen", "answered 200"])
+        }
+    }
+
+    @Test("It is told of a failure, and of nothing else of that call")
+    func failure() async throws {
+        try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .close)) {
+            origin async throws in
+            let delegate = RecordingDelegate()
+            let session = SessionDelegateTests.session(delegate)
+            await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            #expect(delegate.told == ["failed emptyResponse"])
+        }
+    }
+
+    @Test("It is told of the session's end once, behind the calls that ran")
+    func invalidated() async throws {
+        let script = ServerScript(.expectRequestHead, .signal("head"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script) { origin async throws in
+            let delegate = RecordingDelegate()
+            let session = SessionDelegateTests.session(delegate)
+            let task = await session.task(for: try HTTPRequest(.get, origin))
+            try await origin.signals.wait(for: "head")
+            await session.invalidateAndCancel()
+            await session.finishAndInvalidate()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(delegate.told == ["cancelled", "invalidated"])
+        }
+    }
+
+    @Test("A cancel while it makes up its mind ends the call")
+    func cancelledWhileAsked() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("late")
+        } run: { origin async throws in
+            let signals = origin.signals
+            let delegate = RecordingDelegate(received: { _ in
+                signals.raise("asked")
+                try await signals.wait(for: "answer")
+                return .allow
+            })
+            let task = await SessionDelegateTests.session(delegate).task(for: try HTTPRequest(.get, origin))
+            try await signals.wait(for: "asked")
+            await task.cancel()
+            signals.raise("answer")
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(delegate.told == ["received 200", "cancelled"])
+        }
+    }
+}

@@ -1,0 +1,286 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+@Suite("Events of a session")
+struct SessionEventTests {
+    /// What the event is, in a word or two; without what differs from run to run.
+    static func word(_ event: SessionEvent) -> String {
+        switch event.kind {
+        case .started(let method, _): "started \(method.rawValue)"
+        case .suspended: "suspended"
+        case .resumed: "resumed"
+        case .connectionOpened: "opened"
+        case .connectionReused: "reused"
+        case .requestSent(let attempt): "sent \(attempt)"
+        case .redirected(let status, let url): "redirected \(status) \(url.suffix(2))"
+        case .challenged(let status): "challenged \(status)"
+        case .retrying(let status, let error, _): "retrying \(status ?? 0) \(error?.rawValue ?? "-")"
+        case .responseReceived(let status, let count): "response \(status) \(count.map(String.init) ?? "?")"
+        case .finished: "finished"
+        case .failed(let code): "failed \(code?.rawValue ?? "-")"
+        case .cancelled: "cancelled"
+        case .dropped(let count): "dropped \(count)"
+        case .sessionInvalidated: "invalidated"
+        }
+    }
+
+    /// All events until the session's end.
+    private static func all(_ events: SessionEvents) async -> [SessionEvent] {
+        var all: [SessionEvent] = []
+        for await event in events { all.append(event) }
+        return all
+    }
+
+    @Test("A call is told from its start to its end")
+    func call() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("hello")
+        } run: { origin async throws in
+            let session = HTTPSession.own()
+            let events = session.events
+            let exchange = try await session.get(origin.url())
+            _ = try await session.get(origin.url())
+            await session.finishAndInvalidate()
+            let all = await SessionEventTests.all(events)
+            #expect(
+                all.map(SessionEventTests.word) == [
+                    "started GET", "opened", "sent 1", "response 200 5", "finished",
+                    "started GET", "reused", "sent 1", "response 200 5", "finished", "invalidated",
+                ])
+            #expect(Set(all.compactMap(\.call)).count == 2)
+            guard case .finished(let metrics) = all[4].kind else { throw SessionEventTests.Unexpected() }
+            #expect(metrics == exchange.metrics)
+            #expect(all[4].elapsed >= all[0].elapsed)
+        }
+    }
+
+    struct Unexpected: Error {}
+
+    @Test("Redirects, challenges and retries are told where they happen, and attempts are counted through")
+    func hops() async throws {
+        try await TestOrigin.withOrigin { request in
+            switch request.path {
+            case "/a": .redirect(to: "/b")
+            case "/b" where request.fields["Authorization"] == nil:
+                OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
+            case "/b" where request.number < 4: OriginResponse(503)
+            default: .text("in")
+            }
+        } run: { origin async throws in
+            let session = HTTPSession.own { configuration in
+                configuration.retry = .transient(backoff: .constant(.zero))
+                configuration.authentication.handler = { _ in .basic(user: "user", password: "pass") }
+            }
+            let events = session.events
+            _ = try await session.get(origin.url("/a"))
+            await session.finishAndInvalidate()
+            #expect(
+                await SessionEventTests.all(events).map(SessionEventTests.word) == [
+                    "started GET", "opened", "sent 1", "redirected 302 /b", "reused", "sent 2",
+                    "challenged 401",
+                    "reused", "sent 3", "retrying 503 -", "reused", "sent 4", "response 200 2", "finished",
+                    "invalidated",
+                ])
+        }
+    }
+
+    @Test("A failure is told by its code, a cancel as such")
+    func ends() async throws {
+        let scripts = [
+            ServerScript(.expectRequestHead, .close),
+            ServerScript(.expectRequestHead, .signal("head"), .awaitClose),
+        ]
+        try await TestOrigin.withOrigin(scripts: scripts[0], scripts[1]) { origin async throws in
+            let session = HTTPSession.own()
+            let events = session.events
+            await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            let task = await session.task(for: try HTTPRequest(.get, origin))
+            try await origin.signals.wait(for: "head")
+            await task.pause()
+            await task.pause()
+            await task.resume()
+            await task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            await task.pause()
+            await session.finishAndInvalidate()
+            let all = await SessionEventTests.all(events)
+            #expect(
+                all.map(SessionEventTests.word) == [
+                    "started GET", "opened", "sent 1", "failed emptyResponse",
+                    "started GET", "opened", "sent 1", "suspended", "resumed", "cancelled", "invalidated",
+                ])
+            #expect(all[4...9].allSatisfy { $0.call == task.id })
+        }
+    }
+
+    @Test("A slow subscriber loses the oldest events and is told how many; others lose none")
+    func slow() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("x")
+        } run: { origin async throws in
+            let session = HTTPSession.own()
+            let slow = session.events(buffering: 3)
+            let patient = session.events
+            for _ in 1...4 { _ = try await session.get(origin.url()) }
+            await session.finishAndInvalidate()
+            #expect(
+                await SessionEventTests.all(slow).map(SessionEventTests.word) == [
+                    "dropped 18", "response 200 1", "finished", "invalidated",
+                ])
+            #expect(await SessionEventTests.all(patient).count == 21)
+        }
+    }
+
+    @Test("A buffer of one, or of a nonsensical size, keeps the last event", arguments: [1, 0, -5])
+    func smallest(_ count: Int) async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("x")
+        } run: { origin async throws in
+            let session = HTTPSession.own()
+            let events = session.events(buffering: count)
+            _ = try await session.get(origin.url())
+            await session.finishAndInvalidate()
+            #expect(
+                await SessionEventTests.all(events).map(SessionEventTests.word) == [
+                    "dropped 5", "invalidated",
+                ])
+        }
+    }
+
+    @Test("A buffer that is filled and emptied again and again keeps the order")
+    func wrapping() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("x")
+        } run: { origin async throws in
+            let session = HTTPSession.own()
+            let events = session.events(buffering: 7)
+            var iterator = events.makeAsyncIterator()
+            for round in 1...20 {
+                _ = try await session.get(origin.url())
+                var words: [String] = []
+                for _ in 1...5 {
+                    guard let event = await iterator.next() else { break }
+                    words.append(SessionEventTests.word(event))
+                }
+                #expect(
+                    words == [
+                        "started GET", round == 1 ? "opened" : "reused", "sent 1", "response 200 1",
+                        "finished",
+                    ])
+            }
+        }
+    }
+
+    @Test("A subscriber that is cancelled while it waits is let go, and the others go on")
+    func cancelled() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("x")
+        } run: { origin async throws in
+            let session = HTTPSession.own()
+            let events = session.events
+            let other = session.events
+            let waiting = Task { await SessionEventTests.all(events).count }
+            _ = try await session.get(origin.url())
+            waiting.cancel()
+            #expect(await waiting.value <= 5)
+            await session.finishAndInvalidate()
+            #expect(await SessionEventTests.all(other).count == 6)
+        }
+    }
+
+    @Test("Subscribers that went away are not told, and calls then make no events")
+    func gone() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("x")
+        } run: { origin async throws in
+            let session = HTTPSession.own()
+            for _ in 1...50 {
+                var iterator = session.events.makeAsyncIterator()
+                _ = try await session.get(origin.url())
+                #expect(await iterator.next() != nil)
+            }
+            #expect(session.eventSubscriberCount == 0)
+        }
+    }
+
+    @Test("Events of views are the session's, and end with it")
+    func views() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("x")
+        } run: { origin async throws in
+            let session = HTTPSession.own()
+            let view = session.with { $0.userAgent = nil }
+            let events = session.events
+            _ = try await view.get(origin.url())
+            await view.invalidateAndCancel()
+            #expect(
+                await SessionEventTests.all(events).map(SessionEventTests.word).suffix(2) == [
+                    "finished", "invalidated",
+                ])
+            #expect(await SessionEventTests.all(session.events).isEmpty)
+        }
+    }
+
+    @Test("The sequence does not keep the session, and ends when that is gone")
+    func sessionGone() async throws {
+        var session: HTTPSession? = HTTPSession.own()
+        let events = try #require(session?.events)
+        let reading = Task { await SessionEventTests.all(events).count }
+        session = nil
+        #expect(await reading.value == 0)
+    }
+
+    @Test("Subscribers come and go while calls run, and each event is whole")
+    func storm() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("x")
+        } run: { origin async throws in
+            let session = HTTPSession.own()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 1...4 {
+                    group.addTask { for _ in 1...40 { _ = try await session.get(origin.url()) } }
+                }
+                for seed in 1...4 {
+                    group.addTask {
+                        for _ in 1...20 {
+                            let events = session.events(buffering: seed)
+                            let reading = Task { await SessionEventTests.all(events).count }
+                            _ = try await session.get(origin.url())
+                            reading.cancel()
+                            #expect(await reading.value < 1000)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(session.eventSubscriberCount == 0)
+            #expect(session.runningCallCount == 0)
+        }
+    }
+
+    private final class Watching: HTTPInterceptor {
+        let words = Mutex<[String]>([])
+
+        func observe(_ event: SessionEvent, in context: CallContext) {
+            words.withLock { $0.append("\(SessionEventTests.word(event)) #\(context.sentCount)") }
+        }
+    }
+
+    @Test("Interceptors see the events of calls, with where in the call they are")
+    func interceptor() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.path == "/a" ? .redirect(to: "/b") : .text("x")
+        } run: { origin async throws in
+            let watching = Watching()
+            _ = try await HTTPSession.own { $0.interceptors = [watching] }.get(origin.url("/a"))
+            #expect(
+                watching.words.withLock { $0 } == [
+                    "started GET #0", "opened #0", "sent 1 #0", "redirected 302 /b #1", "reused #1",
+                    "sent 2 #1",
+                    "response 200 1 #2", "finished #2",
+                ])
+        }
+    }
+}
