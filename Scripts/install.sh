@@ -2,7 +2,7 @@
 # Installs what a task needs and the machine lacks, through apt. Says nothing and asks nobody when all is there.
 #
 #   Scripts/install.sh build    headers to compile against
-#   Scripts/install.sh test     the same, and the real servers the tests talk to
+#   Scripts/install.sh test     the same, and the real servers the tests talk to; httpbin from PyPI, into .build
 #   Scripts/install.sh traits   the same as build, and what the package traits link
 #   Scripts/install.sh lint     nothing to install: checks that the toolchain has swift-format
 #   Scripts/install.sh bench    the same as build, a server to measure against, its peers and the tools to measure with
@@ -30,6 +30,7 @@ is_present() {
         libcurl4-openssl-dev) pkg-config --exists libcurl ;;
         libc6-dev) test -e /usr/include/stdlib.h ;;
         util-linux) command -v setpriv ;;
+        python3-venv) python3 -c 'import ensurepip, venv' ;;
         publicsuffix) test -s /usr/share/publicsuffix/public_suffix_list.dat ;;
         ca-certificates) test -s /etc/ssl/certs/ca-certificates.crt ;;
         *) command -v "$1" ;;
@@ -44,13 +45,45 @@ find_missing() {
     done
 }
 
+# httpbin and a server to run it under, in a virtual environment beside what is built. The stamp says that it is whole
+# and of these versions; of two runs at once one waits for the other.
+install_httpbin() {
+    local root environment packages log
+    root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+    environment="$root/.build/httpbin"
+    packages='httpbin==0.10.4 waitress==3.0.2'
+    [ "$(cat "$environment/stamp" 2>/dev/null)" = "$packages" ] && return
+    mkdir -p "$root/.build"
+    (
+        flock 9
+        [ "$(cat "$environment/stamp" 2>/dev/null)" = "$packages" ] && exit
+        printf 'install: pip install %s\n' "$packages"
+        log="$root/.build/httpbin.log"
+        # Unquoted: the packages are words.
+        # shellcheck disable=SC2086
+        if ! python3 -m venv --clear "$environment" >"$log" 2>&1 ||
+            ! "$environment/bin/python" -m pip install --quiet --retries 5 $packages >>"$log" 2>&1; then
+            tail -n 20 "$log" >&2
+            fail "httpbin could not be installed from PyPI; the last lines are above"
+        fi
+        rm -f "$log"
+        printf '%s\n' "$packages" >"$environment/stamp"
+    ) 9>"$root/.build/httpbin.lock"
+}
+
+# What no package of Debian brings.
+install_rest() {
+    case "$1" in
+        test | soak) install_httpbin ;;
+    esac
+}
+
 build=(pkg-config libssl-dev zlib1g-dev)
 case "${1:-}" in
     build) wanted=("${build[@]}") ;;
-    test | soak) wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates publicsuffix) ;;
     test | soak)
-        wanted=("${build[@]}" nginx apache2-bin python3 openssl curl util-linux ca-certificates)
-        wanted+=(squid tinyproxy-bin microsocks)
+        wanted=("${build[@]}" nginx apache2-bin python3 python3-venv openssl curl util-linux ca-certificates)
+        wanted+=(publicsuffix squid tinyproxy-bin microsocks)
         ;;
     bench) wanted=("${build[@]}" nginx wrk curl openssl python3 golang-go libcurl4-openssl-dev gcc libc6-dev valgrind) ;;
     traits) wanted=("${build[@]}" libbrotli-dev libzstd-dev) ;;
@@ -64,7 +97,10 @@ if [ "$1" = lint ]; then
 fi
 
 find_missing
-[ "${#missing[@]}" -eq 0 ] && exit 0
+if [ "${#missing[@]}" -eq 0 ]; then
+    install_rest "$1"
+    exit
+fi
 
 list="${missing[*]}"
 command -v apt-get >/dev/null 2>&1 || fail "missing: $list. There is no apt-get here; install their equivalents by hand and run this again"
@@ -104,3 +140,4 @@ apt install --no-install-recommends "${missing[@]}"
 
 find_missing
 [ "${#missing[@]}" -eq 0 ] || fail "installed, yet not usable: ${missing[*]} (OpenSSL 3.0 or later is needed: Debian 12 or later has it)"
+install_rest "$1"
