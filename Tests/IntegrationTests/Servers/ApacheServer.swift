@@ -4,7 +4,9 @@ import Glibc
 /// Apache httpd, with the event module and few others.
 ///
 /// All listeners serve the files of `Site` with ranges and strong ETags, the same under `/deflate/` compressed with
-/// gzip for those who accept it (chunked when large), and `/moved`, a 302 to `/hello.txt`.
+/// gzip for those who accept it (chunked when large), and `/moved`, a 302 to `/hello.txt`. Below `/basic/`, `/digest/` and
+/// `/once/` are the same for `me` with the password `hunter2`: by Basic, by Digest, and by Digest with a new nonce for each
+/// request. `/digest/echo` and `/basic/echo` give back what they are sent.
 final class ApacheServer: RealServer {
     let directory: TemporaryDirectory
     let child: ChildProcess
@@ -41,6 +43,9 @@ final class ApacheServer: RealServer {
         let certificates = try await Certificates.make(in: directory)
         let site = try Site.write(in: directory)
         try directory.write("text/plain txt\napplication/json json\n", to: "mime.types")
+        // me:hunter2 by MD5 of Apache's making, and as the HA1 of the realm (RFC 7616 §3.4.2).
+        try directory.write("me:$apr1$abc$bzgR0SUDJmwHi4ZbcgeM61\n", to: "basic.txt")
+        try directory.write("me:nest:a18c45f7a9d326c613cb9eb6bc43542d\n", to: "digest.txt")
         let (child, ports) = try await startListening(program: "apache2", portCount: 3, in: directory) {
             ports in
             let configuration = try directory.write(
@@ -58,7 +63,11 @@ final class ApacheServer: RealServer {
     private static func configuration(
         _ directory: TemporaryDirectory, site: String, _ certificates: Certificates, _ ports: [UInt16]
     ) -> String {
-        let modules = ["mpm_event", "authz_core", "mime", "alias", "filter", "deflate", "ssl"].map {
+        let modules = [
+            "mpm_event", "authz_core", "mime", "alias", "filter", "deflate", "ssl", "authn_core",
+            "authn_file",
+            "authz_user", "auth_basic", "auth_digest", "reflector",
+        ].map {
             "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so"
         }
         // Apache refuses to serve as root.
@@ -89,6 +98,7 @@ final class ApacheServer: RealServer {
             <Location /deflate/>
                 SetOutputFilter DEFLATE
             </Location>
+            \(doors(directory, site: site))
             <VirtualHost 127.0.0.1:\(ports[1])>
                 MaxKeepAliveRequests 3
             </VirtualHost>
@@ -100,5 +110,32 @@ final class ApacheServer: RealServer {
             </VirtualHost>
 
             """
+    }
+
+    /// What asks who is calling.
+    private static func doors(_ directory: TemporaryDirectory, site: String) -> String {
+        """
+        Alias /basic/ \(site)/
+        Alias /digest/ \(site)/
+        Alias /once/ \(site)/
+        <Location /basic/>
+            AuthType Basic
+            AuthName nest
+            AuthUserFile \(directory.path)/basic.txt
+            Require valid-user
+        </Location>
+        <LocationMatch "^/(digest|once)/">
+            AuthType Digest
+            AuthName nest
+            AuthUserFile \(directory.path)/digest.txt
+            Require valid-user
+        </LocationMatch>
+        <Location /once/>
+            AuthDigestNonceLifetime 0
+        </Location>
+        <LocationMatch "/echo$">
+            SetHandler reflector
+        </LocationMatch>
+        """
     }
 }
