@@ -13,6 +13,8 @@ package struct AuthenticationMachine: Sendable {
     let settings: AuthenticationSettings
     let memory: AuthenticationMemory
     let nonces: ClientNonceSource
+    /// Whether other origins are shown what is meant for the first.
+    let trustsOtherOrigins: Bool
 
     /// The origin the call began at.
     private var firstOrigin: HTTPURL.Origin?
@@ -31,14 +33,17 @@ package struct AuthenticationMachine: Sendable {
     package static let staleLimit = 3
 
     /// A machine for one call.
+    /// - Parameter trustsOtherOrigins: Whether what is meant for the origin that the call begins at is meant for all that
+    ///   redirects lead to, as ``RedirectPolicy/trustsOtherOrigins`` says; default no.
     package init(
         party: AuthenticationParty, settings: AuthenticationSettings, memory: AuthenticationMemory,
-        nonces: ClientNonceSource = .system
+        nonces: ClientNonceSource = .system, trustsOtherOrigins: Bool = false
     ) {
         self.party = party
         self.settings = settings
         self.memory = memory
         self.nonces = nonces
+        self.trustsOtherOrigins = trustsOtherOrigins
     }
 
     /// Whether a request that was just prepared without a field will most likely be asked for one: what its body costs may
@@ -60,7 +65,7 @@ package struct AuthenticationMachine: Sendable {
     {
         let origin = request.origin
         if firstOrigin == nil { firstOrigin = origin }
-        if origin != firstOrigin { hasLeft = true }
+        if origin != firstOrigin, !trustsOtherOrigins { hasLeft = true }
         var standing = standings[origin] ?? standing(at: origin)
         if hasLeft, standing.source.isOfTheCall { standing = self.standing(at: origin) }
         standing.sent = nil
@@ -100,7 +105,7 @@ package struct AuthenticationMachine: Sendable {
 
     /// What is there for an origin before it has asked.
     private func standing(at origin: HTTPURL.Origin) -> AuthenticationStanding {
-        if !hasLeft, origin == firstOrigin {
+        if !hasLeft, origin == firstOrigin || trustsOtherOrigins {
             if let credentials = settings.credentials {
                 return AuthenticationStanding(source: .call, credentials: credentials)
             }

@@ -5,7 +5,8 @@
 /// refused, or there is none of it, ``handler`` is asked.
 ///
 /// Credentials go to the origin they were given for and to no other. ``credentials`` and ``tokens`` are for the origin a
-/// call begins at: once a redirect has led away from it they are not used any more, not even where the chain comes back.
+/// call begins at: once a redirect has led away from it they are not used any more, not even where the chain comes back;
+/// unless ``RedirectPolicy/trustsOtherOrigins`` says that they are meant for all of the chain.
 public struct AuthenticationSettings: Sendable {
     /// Gives credentials for a challenge; `nil` to leave the answer as it is.
     ///

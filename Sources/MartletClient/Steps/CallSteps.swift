@@ -34,7 +34,9 @@ struct CallSteps {
         observer = call.observer
         if let settings = CallSteps.authentication(of: call), !settings.isEmpty {
             authentication = AuthenticationFlow(
-                AuthenticationMachine(party: .origin, settings: settings, memory: core.authenticationMemory))
+                AuthenticationMachine(
+                    party: .origin, settings: settings, memory: core.authenticationMemory,
+                    trustsOtherOrigins: call.redirectPolicy.trustsOtherOrigins))
         }
         if let budget = call.retryPolicy.budget, call.retryPolicy.attempts > 1 {
             core.retryBudget.deposit(budget)

@@ -129,6 +129,27 @@ struct RedirectTests {
         }
     }
 
+    @Test("Credentials go along to origins that are trusted, and to no others", arguments: [false, true])
+    func trusted(_ trusts: Bool) async throws {
+        try await TestOrigin.withOrigin { request in
+            .text(request.fields["Authorization"] ?? "none")
+        } run: { other async throws in
+            let place = other.url()
+            try await TestOrigin.withOrigin { _ in
+                .redirect(to: place)
+            } run: { origin async throws in
+                let session = HTTPSession.own {
+                    $0.redirects.trustsOtherOrigins = trusts
+                    $0.authentication.credentials = .basic(user: "u", password: "p")
+                }
+                #expect(try await session.get(origin.url()).text == (trusts ? "Basic dTpw" : "none"))
+                let inAddress = origin.url().replacing("http://", with: "http://u:p@")
+                let plain = HTTPSession.own { $0.redirects.trustsOtherOrigins = trusts }
+                #expect(try await plain.get(inAddress).text == (trusts ? "Basic dTpw" : "none"))
+            }
+        }
+    }
+
     @Test("Cancelling ends a chain that does not end by itself")
     func cancelled() async throws {
         try await TestOrigin.withOrigin { request in
