@@ -126,14 +126,14 @@ struct CallSteps {
         if head.status == 401, authentication != nil { _ = try await isRepeatable(request) }
         if try await isChallenged(by: head, request) {
             // What was tried is given up before the next is begun, so that its connection can carry that.
-            give(up: answer, from: request, reason: .challenge)
+            await give(up: answer, from: request, reason: .challenge)
             return true
         }
         let rule = RedirectRule(policy: call.redirectPolicy)
         switch try await decision(by: rule, about: head, request) {
         case .follow(let redirect):
             guard let next = try await redirected(redirect, by: rule, head, request) else { return false }
-            give(up: answer, from: request, reason: .redirect, target: next.url)
+            await give(up: answer, from: request, reason: .redirect, target: next.url)
             redirectCount += 1
             call = next
             return true
@@ -142,7 +142,7 @@ struct CallSteps {
         }
         if let delay = try await delay(after: head, of: request) {
             if head.status == 408 { timeoutStatusCount += 1 }
-            give(up: answer, from: request, reason: .retry, delay: delay)
+            await give(up: answer, from: request, reason: .retry, delay: delay)
             tryCount += 1
             try await wait(delay)
             return true
@@ -151,7 +151,7 @@ struct CallSteps {
             let delay = try await interceptorDelay(
                 .response(HeadConversion.response(head)), of: request)
         else { return false }
-        give(up: answer, from: request, reason: .interceptor, delay: delay)
+        await give(up: answer, from: request, reason: .interceptor, delay: delay)
         try await wait(delay)
         return true
     }
@@ -294,6 +294,10 @@ struct CallSteps {
         }
     }
 
+    /// How long the rest of an answer that is not the call's is waited for, so that its connection can carry the next
+    /// request: less than another connection takes to open on most ways.
+    private static let patience = Duration.milliseconds(50)
+
     // MARK: What is told
 
     private mutating func context() -> CallContext {
@@ -307,8 +311,9 @@ struct CallSteps {
     private mutating func give(
         up answer: Answer, from request: Call, reason: HTTPHop.Reason, delay: Duration = .zero,
         target: HTTPURL? = nil
-    ) {
-        answer.exchange.finish()
+    ) async {
+        let patience = MonotonicTime.now().advanced(by: CallSteps.patience)
+        await answer.exchange.finish(waitingUntil: min(patience, request.totalDeadline))
         note(
             reason, request, status: answer.head.status, error: nil, delay: delay, answer, target: target)
     }

@@ -410,6 +410,20 @@ package final class Exchange: Sendable {
         }
     }
 
+    /// Ends the exchange as ``finish()`` does, but waits a moment for what is left of a small body: the connection is
+    /// free for the next request then, which else would open another. Many servers send a head and its body apart.
+    /// - Parameter deadline: When to wait no longer.
+    package func finish(waitingUntil deadline: MonotonicTime) async {
+        let isDrainable = state.withLock { state in
+            !state.isReleased && !state.isCancelled && !state.hasFailed && state.phase == .receivingBody
+                && state.writer.map { $0.hasFinished } ?? true
+        }
+        if isDrainable, let payload = connection.remainingPayload, payload <= UInt64(Exchange.drainLimit) {
+            _ = await connection.drain(limit: Exchange.drainLimit, until: deadline)
+        }
+        finish()
+    }
+
     /// Ends the exchange for what its response is: nothing more is taken of it, however little is left.
     package func refuse() {
         state.withLock { $0.hasFailed = true }

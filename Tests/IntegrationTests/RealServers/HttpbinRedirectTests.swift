@@ -22,6 +22,8 @@ struct HttpbinRedirectTests {
                 #expect(answer.metrics.hops.map(\.status) == Array(repeating: 302, count: count))
                 #expect(answer.metrics.hops.allSatisfy { $0.reason == .redirect && $0.method == .get })
             }
+            // Its heads and bodies come apart. With a busy machine in between, a body may come too late.
+            #expect(session.poolStatus.opened < 10)
         }
     }
 
