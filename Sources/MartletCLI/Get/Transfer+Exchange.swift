@@ -3,8 +3,8 @@ import Martlet
 import MartletWire
 
 extension Transfer {
-    /// As much of a body as a log takes, in bytes, and one by which it knows that there was more.
-    private static let loggedByteLimit = HAROptions().bodyLimit.bytes + 1
+    /// As much of a body as a log takes, in bytes.
+    private static let loggedByteLimit = HAROptions().bodyLimit.bytes
 
     /// Sends the request and takes its answer in, once.
     func tryOnce(_ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?) async throws {

@@ -52,7 +52,10 @@ struct HARResponse {
         }
         if !exchange.body.isEmpty {
             members +=
-                HARText(exchange.body, type: type.flatMap { MediaType($0) }, limit: limit).contentMembers
+                HARText(
+                    exchange.body, type: type.flatMap { MediaType($0) }, limit: limit,
+                    of: Int(clamping: size(head))
+                ).contentMembers
         }
         return .members(members)
     }

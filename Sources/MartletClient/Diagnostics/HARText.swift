@@ -10,13 +10,15 @@ package struct HARText {
     package let comment: String?
 
     /// What is shown of a body of a type.
-    package init(_ bytes: [UInt8], type: MediaType?, limit: Int) {
+    /// - Parameter total: How many bytes it had, where fewer are left of it.
+    package init(_ bytes: [UInt8], type: MediaType?, limit: Int, of total: Int? = nil) {
         let shown = bytes.prefix(limit)
-        let isWhole = shown.count == bytes.count
+        let total = max(bytes.count, total ?? 0)
+        let isWhole = shown.count == total
         if let text = HARText.decoded(shown, isWhole: isWhole, type) {
             self.text = text
             isBase64 = false
-            comment = isWhole ? nil : "the first \(shown.count) of \(bytes.count) bytes"
+            comment = isWhole ? nil : "the first \(shown.count) of \(total) bytes"
         } else if isWhole {
             text = Data(bytes).base64EncodedString()
             isBase64 = true
@@ -24,7 +26,7 @@ package struct HARText {
         } else {
             text = nil
             isBase64 = false
-            comment = "\(bytes.count) bytes, more than are shown"
+            comment = "\(total) bytes, more than are shown"
         }
     }
 

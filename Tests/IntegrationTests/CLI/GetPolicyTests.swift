@@ -180,7 +180,7 @@ struct GetPolicyTests {
             let run = try await Program.run(
                 [
                     "-sS", "--har", "log.har", "-L", "-u", "me:s3cret", origin.url("/redirect/1"),
-                    "http://127.0.0.1:1/",
+                    origin.url("/bytes/1500000"), "-o", "-", "-o", "large", "http://127.0.0.1:1/",
                 ], in: directory)
             #expect(run.status == 7)
             let text = OutputFile.contents(of: directory.appending("log.har"))
@@ -189,7 +189,9 @@ struct GetPolicyTests {
             let log = try #require(object?["log"] as? [String: Any])
             let entries = try #require(log["entries"] as? [[String: Any]])
             let statuses = entries.map { ($0["response"] as? [String: Any])?["status"] as? Int }
-            #expect(statuses == [302, 200, 0])
+            #expect(statuses == [302, 200, 200, 0])
+            let large = (entries[2]["response"] as? [String: Any])?["content"] as? [String: Any]
+            #expect(large?["size"] as? Int == 1_500_000)
             let content = (entries[1]["response"] as? [String: Any])?["content"] as? [String: Any]
             #expect(content?["text"] as? String == "arrived\n")
         }
