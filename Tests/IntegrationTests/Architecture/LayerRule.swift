@@ -19,7 +19,7 @@ struct LayerRule {
         LayerRule("MartletConnections", "MartletWire", "MartletTransport", "Synchronization"),
         LayerRule(
             "MartletClient", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage",
-            "CZlib", "CBrotli", "CZstd",
+            "CZlib", "CBrotli", "CZstd", "CoreMetrics", "Tracing",
             "HTTPTypes", "Logging", "SystemPackage", "FoundationEssentials", "Synchronization"),
         LayerRule("Martlet", "MartletClient"),
         LayerRule(

@@ -7,7 +7,7 @@ import Testing
 struct HostileProxyTests {
     /// The error that a call gets from a proxy which plays a script, none of whose sockets may stay open.
     private func failure(
-        socks: Bool = false, connect: Duration = .seconds(10), _ steps: ScriptStep...,
+        socks: Bool = false, connect: Duration = .seconds(60), _ steps: ScriptStep...,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> HTTPError {
         try await TestOrigin.withOrigin(scripts: ServerScript(steps)) { proxy in
