@@ -30,6 +30,8 @@ package final class Readiness: TimerTarget {
         var isSignalled = false
         /// The last call found nothing (or took all there was), and no edge has come since.
         var isDrained = false
+        /// Someone asked the next wait to end at once, when nobody waited yet.
+        var isPoked = false
         var waiter: Waiter<Outcome>?
         var deadline = MonotonicTime.distantFuture
         /// When the loop's timer for this direction fires; `.distantFuture` when none is armed.
@@ -156,12 +158,14 @@ package final class Readiness: TimerTarget {
         if state.isInterrupted { return .interrupted }
         switch direction {
         case .read:
-            if state.read.isSignalled || state.isHangup { return .ready }
+            let isPoked = state.read.isPoked
+            state.read.isPoked = false
+            if isPoked || state.read.isSignalled || state.isHangup { return .ready }
         case .write:
-            if state.write.isSignalled {
-                state.write.isSignalled = false
-                return .ready
-            }
+            let isReady = state.write.isSignalled || state.write.isPoked
+            state.write.isPoked = false
+            state.write.isSignalled = false
+            if isReady { return .ready }
         }
         return nil
     }
@@ -177,18 +181,23 @@ package final class Readiness: TimerTarget {
         return deadline
     }
 
-    /// Lets a waiting reader look again, as when its deadline has changed. Nothing happens where none waits.
+    /// Lets a waiting reader look again, as when its deadline has changed.
+    ///
+    /// Where none waits, the next wait ends at once: a reader may have looked at its deadline just before, and be about to
+    /// wait.
     package func wakeReader() {
         let waiter = state.withLock { state in
-            state.read.waiter.take()
+            state.read.isPoked = state.read.waiter == nil
+            return state.read.waiter.take()
         }
         waiter?.resume(returning: .ready)
     }
 
-    /// Lets a waiting writer look again.
+    /// Lets a waiting writer look again; else as ``wakeReader()``.
     package func wakeWriter() {
         let waiter = state.withLock { state in
-            state.write.waiter.take()
+            state.write.isPoked = state.write.waiter == nil
+            return state.write.waiter.take()
         }
         waiter?.resume(returning: .ready)
     }
