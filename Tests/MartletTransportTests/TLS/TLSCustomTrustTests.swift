@@ -119,9 +119,12 @@ struct TLSCustomTrustTests {
     @Test("A closure that never answers ends with the deadline, and its task is cancelled")
     func deadline() async throws {
         let cancelled = OneShot<Void>()
+        // The closure does not answer before the test is over; then its task ends.
+        let end = OneShot<Void>()
+        defer { end.fulfil(()) }
         let trust = try Certificates.authority.get().trust.evaluated { _, _ in
             await withTaskCancellationHandler {
-                _ = await OneShot<Void>().wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
+                _ = await end.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
             } onCancel: {
                 cancelled.fulfil(())
             }
@@ -151,9 +154,11 @@ struct TLSCustomTrustTests {
     @Test("Cancelling the connection while the closure waits ends it")
     func cancel() async throws {
         let asked = OneShot<Void>()
+        let end = OneShot<Void>()
+        defer { end.fulfil(()) }
         let trust = try Certificates.authority.get().trust.evaluated { _, _ in
             asked.fulfil(())
-            _ = await OneShot<Void>().wait(until: TLSPair.soon, on: EventLoop.sharedOrStalled)
+            _ = await end.wait(until: TLSPair.soon, on: EventLoop.sharedOrStalled)
             return .accept
         }
         let client = try Certificates.client { $0.trust = trust }
