@@ -12,7 +12,7 @@ struct CallSteps {
     private let dialer: Dialer
     private let control: TransferControl
     /// The request at hand.
-    private(set) var call: Call
+    private var call: Call
 
     private var redirectCount = 0
     private var tryCount = 1
@@ -103,9 +103,7 @@ struct CallSteps {
             do {
                 supplement.authorization = try await authentication?.value(for: request.authenticated)?.bytes
             } catch let error as CredentialsError {
-                throw HTTPError(
-                    .invalidRequest, phase: .preparing, message: error.description,
-                    origin: request.url.origin.description, underlying: error)
+                throw failure(error, request)
             }
         }
         if control.isCancelled { throw CancellationError() }
@@ -159,7 +157,7 @@ struct CallSteps {
     private mutating func decision(
         by rule: RedirectRule, about head: ResponseHead, _ request: Call
     ) async throws -> RedirectRule.Decision {
-        let isReplayable = hasNewBody || request.body.replay != .once
+        let isReplayable = hasBody(toRepeat: request)
         let decision = rule.decide(
             head, from: request.url, method: request.method, isReplayable: isReplayable,
             followed: redirectCount)
@@ -183,9 +181,19 @@ struct CallSteps {
         return try chosen.map { try next.adapted($0) }
     }
 
+    /// Whether there is a body to send the request again with.
+    private func hasBody(toRepeat request: Call) -> Bool {
+        hasNewBody || request.body.replay != .once
+    }
+
+    /// The same, or a delegate who might have one.
+    private func mayBeRepeatable(_ request: Call) -> Bool {
+        hasBody(toRepeat: request) || observer?.delegate != nil
+    }
+
     /// Whether the request can be sent again; where its body is gone, the delegate is asked for another one.
     private mutating func isRepeatable(_ request: Call) async throws -> Bool {
-        if hasNewBody || request.body.replay != .once { return true }
+        if hasBody(toRepeat: request) { return true }
         guard let observer, let delegate = observer.delegate,
             let body = try await delegate.newBody(for: request.publicRequest, in: observer.context)
         else { return false }
@@ -208,9 +216,7 @@ struct CallSteps {
                 .authenticationFailed, phase: .evaluating, message: error.description, wasSent: true,
                 origin: request.url.origin.description, attempts: sentCount, underlying: error)
         } catch let error as CredentialsError {
-            throw HTTPError(
-                .invalidRequest, phase: .preparing, message: error.description, wasSent: true,
-                origin: request.url.origin.description, attempts: sentCount, underlying: error)
+            throw failure(error, request)
         }
     }
 
@@ -248,7 +254,7 @@ struct CallSteps {
         let rule = RetryRule(
             policy: policy,
             isIdempotent: IdleRaceRule.isIdempotent(request.method) || request.rule.isDeclaredSafe,
-            isReplayable: hasNewBody || observer?.delegate != nil || request.body.replay != .once)
+            isReplayable: mayBeRepeatable(request))
         let delay = rule.delay(
             after: outcome, attempt: tryCount, timeouts408: timeoutStatusCount,
             elapsed: now.since(call.start),
@@ -263,7 +269,7 @@ struct CallSteps {
         -> Duration?
     {
         let interceptors = request.settings.configuration.interceptors
-        guard !interceptors.isEmpty, hasNewBody || observer?.delegate != nil || request.body.replay != .once,
+        guard !interceptors.isEmpty, mayBeRepeatable(request),
             interceptorRetryCount < CallContext.interceptorRetryLimit
         else { return nil }
         for interceptor in interceptors {
@@ -334,6 +340,12 @@ struct CallSteps {
                 "reason": "\(reason.rawValue)", "origin": "\(request.url.origin)",
                 "status": "\(status ?? 0)", "delay": "\(delay)",
             ])
+    }
+
+    private func failure(_ error: CredentialsError, _ request: Call) -> HTTPError {
+        HTTPError(
+            .invalidRequest, phase: .preparing, message: error.description, wasSent: sentCount > 0,
+            origin: request.url.origin.description, attempts: max(1, sentCount), underlying: error)
     }
 
     private func failure(_ refusal: RedirectRule.Refusal, _ answer: Answer, _ request: Call) -> HTTPError {

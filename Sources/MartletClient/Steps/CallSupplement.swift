@@ -4,8 +4,6 @@ struct CallSupplement: Sendable {
     var cookies: [UInt8]?
     /// The value of `Authorization`.
     var authorization: [UInt8]?
-    /// The value of `Proxy-Authorization`, where the proxy gets the request itself.
-    var proxyAuthorization: [UInt8]?
 
-    var isEmpty: Bool { cookies == nil && authorization == nil && proxyAuthorization == nil }
+    var isEmpty: Bool { cookies == nil && authorization == nil }
 }
