@@ -3,9 +3,10 @@
 SWIFT ?= swift
 SOURCES := Package.swift Sources Tests Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/*/Package.swift) \
 	$(wildcard Benchmarks/Sources Benchmarks/Soak/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Hello Benchmarks/Dependencies)
+export SWIFT TIME ENTRY INPUT JOBS
+
 # Tests that run at once. Swift's pool has a thread for each processor; hundreds of tests on two of them would make each
 # other's clocks run out. Read by Swift Testing.
-export TIME ENTRY INPUT JOBS
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # Tests to run: FILTER='MartletWireTests' make test
 FILTER ?=
@@ -31,12 +32,11 @@ demo: ## Fetch, post, upload and download over TLS from an origin on this machin
 
 test: ## Run all tests, also against nginx, Apache, CPython and OpenSSL (FILTER=… runs some)
 	@Scripts/install.sh test
-	@$(SWIFT) test --parallel --disable-xctest $(if $(FILTER),--filter '$(FILTER)')
+	@Scripts/test.sh '$(FILTER)' --parallel
 
 test-traits: ## Run the tests of what the package traits Brotli, Zstandard, Metrics and Tracing add, with these on
 	@Scripts/install.sh traits
-	@$(SWIFT) test --traits Brotli,Zstandard,Metrics,Tracing --scratch-path .build-traits --parallel --disable-xctest \
-		--filter '$(TRAITS_FILTER)'
+	@Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits Brotli,Zstandard,Metrics,Tracing --scratch-path .build-traits
 
 bench: ## Measure Martlet beside its peers, in turns (QUICK=1 in minutes; ONLY='small-*' WITH='martlet*,wrk' ROUNDS=3 SECONDS=2)
 	@Scripts/install.sh bench

@@ -11,16 +11,15 @@ cd "$(dirname "$0")/.."
 export SWIFT_BACKTRACE=enable=no
 # The tests that measure memory leave themselves out.
 export MARTLET_SANITIZED=1
-filter=(${2:+--filter "$2"})
+filter=${2:-}
 
 # Builds and runs the tests: sanitizer, build folder, preloaded library. It fails when no test ran.
 run() {
     local log=$2/sanitize.log
     swift build --build-tests --sanitize "$1" --scratch-path "$2"
-    env ${3:+LD_PRELOAD="$3"} \
-        swift test --skip-build --disable-xctest --sanitize "$1" --scratch-path "$2" "${filter[@]}" | tee "$log"
+    env ${3:+LD_PRELOAD="$3"} Scripts/test.sh "$filter" --skip-build --sanitize "$1" --scratch-path "$2" | tee "$log"
     if ! grep -q 'Test run with [1-9]' "$log"; then
-        echo "sanitize: no test ran${filter:+ (${filter[*]})}" >&2
+        echo "sanitize: no test ran${filter:+ ($filter)}" >&2
         exit 1
     fi
 }

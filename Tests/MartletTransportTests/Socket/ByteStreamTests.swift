@@ -46,7 +46,13 @@ struct ByteStreamTests {
         #expect(try await client.receive(atMost: 2) == [1, 2])
         #expect(client.endIdleWatch())
         #expect(try await client.receive(atMost: 2) == [3])
-        #expect(!client.endIdleWatch())
+        // The edge of the bytes may come only now, behind the read that took them: one read of nothing answers it.
+        var lateEdges = 0
+        while client.endIdleWatch(), lateEdges < 10 {
+            #expect(try client.readsNothing())
+            lateEdges += 1
+        }
+        #expect(lateEdges < 10)
     }
 
     @Test("The end comes after the bytes, and stays", arguments: StreamPair.allCases)

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Runs `swift test` and names the tests that failed once more at the end: among thousands of lines they are hard to find.
+#
+#   Scripts/test.sh FILTER [OPTION…]
+#
+# FILTER is one of `swift test --filter`, empty for all tests; the options are those of `swift test`.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+filter=$1
+shift
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+"${SWIFT:-swift}" test --disable-xctest "$@" ${filter:+--filter "$filter"} 2>&1 | tee "$log"
+status=${PIPESTATUS[0]}
+if [ "$status" -ne 0 ]; then
+    printf '\n== what failed\n'
+    # Behind an issue its own words may stand, each line with an arrow.
+    grep -E -A 3 'recorded an issue|Caught error|Fatal error|unexpected signal|ERROR: |WARNING: |error:' "$log" |
+        grep -E 'issue|error|signal|ERROR|WARNING|↳' | cut -c 1-600
+    grep -E '^✘ (Test|Suite)' "$log" | grep -v 'recorded an issue' | cut -c 1-300
+fi
+exit "$status"
