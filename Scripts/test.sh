@@ -17,8 +17,8 @@ status=${PIPESTATUS[0]}
 if [ "$status" -ne 0 ]; then
     printf '\n== what failed\n'
     # Behind an issue its own words may stand, each line with an arrow.
-    grep -E -A 3 'recorded an issue|Caught error|Fatal error|unexpected signal|ERROR: |WARNING: |error:' "$log" |
-        grep -E 'issue|error|signal|ERROR|WARNING|↳' | cut -c 1-600
+    grep -E -A 3 'recorded an issue|^[^ ]+: error:|Fatal error|unexpected signal|ERROR: |WARNING: ' "$log" |
+        grep -E 'recorded|rror|signal|WARNING|↳' | cut -c 1-600
     grep -E '^✘ (Test|Suite)' "$log" | grep -v 'recorded an issue' | cut -c 1-300
 fi
 exit "$status"
