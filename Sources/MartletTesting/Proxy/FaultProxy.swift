@@ -152,7 +152,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
                 // Without a descriptor left the connection stays in the queue, until one is free.
                 guard case .system = error else { return }
                 do {
-                    try await Task.sleep(for: .milliseconds(10))
+                    try await Task.sleep(for: .milliseconds(60))
                 } catch {
                     return
                 }
@@ -191,7 +191,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         let client = PlainStream(socket: socket, remoteAddress: nil)
         let origin: any ByteStream
         do throws(DialError) {
-            let deadline = MonotonicTime.now().advanced(by: .seconds(10))
+            let deadline = MonotonicTime.now().advanced(by: .seconds(60))
             origin = try await dialer.dial(destination, until: deadline).stream
         } catch {
             shared.state.withLock { $0.counts.unreachable += 1 }

@@ -49,7 +49,7 @@ struct FloodMemoryTests {
                 ],
                 in: directory.path, outputPath: directory.appending("program.log"))
             do {
-                try await origin.signals.wait(for: "asked", within: .seconds(15))
+                try await origin.signals.wait(for: "asked", within: .seconds(60))
                 let peak = program.identifier.flatMap { ResidentMemory.peak(of: $0) }
                 #expect(try #require(peak) < 40 << 20)
                 origin.signals.raise("measured")

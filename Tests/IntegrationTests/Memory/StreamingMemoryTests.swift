@@ -78,7 +78,7 @@ struct StreamingMemoryTests {
     /// scheduling holds up a sender who may send.
     private func standstill(of origin: TestOrigin) async throws -> UInt64 {
         let clock = ContinuousClock()
-        let deadline = clock.now + .seconds(20)
+        let deadline = clock.now + .seconds(60)
         var sent = origin.ledger.counts.bytesSent
         var since = clock.now
         while sent == 0 || clock.now - since < .milliseconds(500) {

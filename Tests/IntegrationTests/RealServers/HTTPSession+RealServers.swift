@@ -8,7 +8,7 @@ extension HTTPSession {
         var configuration = SessionConfiguration.default
         configuration.tls.trust = .only(.file(certificates.authority))
         // No test waits for a server longer than this.
-        configuration.timeouts.total = .seconds(30)
+        configuration.timeouts.total = .seconds(120)
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }
@@ -16,7 +16,7 @@ extension HTTPSession {
     /// A session for servers without TLS.
     static func plain(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
         var configuration = SessionConfiguration.default
-        configuration.timeouts.total = .seconds(30)
+        configuration.timeouts.total = .seconds(120)
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }

@@ -72,7 +72,7 @@ final class ChildProcess: Sendable {
     ///
     /// - Throws: `ServerFailure` when the program ends first, or ten seconds have passed.
     func wait(for what: String, until isSeen: () throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(10)
+        let deadline = ContinuousClock.now + .seconds(60)
         while try !isSeen() {
             guard !hasExited else {
                 throw ServerFailure(program: program, reason: "ended before \(what)", log: output)

@@ -132,7 +132,7 @@ struct HostileScene: Sendable {
         #expect(status.waiting == 0, "\(manner)", sourceLocation: sourceLocation)
         #expect(session.runningCallCount == 0, "\(manner)", sourceLocation: sourceLocation)
         if ports.isEmpty { return }
-        let isClosed = await eventually(within: .seconds(5)) {
+        let isClosed = await eventually(within: .seconds(60)) {
             ports.reduce(0) { $0 + OpenSockets.count(toPort: $1) } == session.poolStatus.idle
         }
         #expect(isClosed, "a descriptor was left open: \(manner)", sourceLocation: sourceLocation)

@@ -12,7 +12,7 @@ struct HostileTLSTests {
     ) async throws -> HTTPError? {
         try await TestOrigin.withOrigin(.tls(tls), respond: { _ in .text("EVIL") }) { origin in
             var configuration = SessionConfiguration.default
-            configuration.timeouts.total = .seconds(30)
+            configuration.timeouts.total = .seconds(120)
             configuration.tls.trust = .only(.text(origin.authorityPEM ?? ""))
             configuration.resolveOverrides = [
                 Endpoint(host: "*", port: origin.port): [origin.socketAddress]

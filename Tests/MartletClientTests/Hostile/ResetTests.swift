@@ -11,7 +11,7 @@ struct ResetTests {
         let mock = MockTransport(scripts: ServerScript(.expectRequestHead, .send(text), .awaitClose))
         var configuration = SessionConfiguration.default
         configuration.connector = ResetConnector(connector: mock)
-        configuration.timeouts.total = .seconds(30)
+        configuration.timeouts.total = .seconds(120)
         let session = HTTPSession(configuration: configuration)
         let error = try #require(
             await #expect(throws: HTTPError.self) {

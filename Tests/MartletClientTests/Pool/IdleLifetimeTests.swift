@@ -26,7 +26,7 @@ struct IdleLifetimeTests {
             let start = ContinuousClock.now
             try await origin.ledger.waitForOpenConnections(atMost: 0)
             // The margin takes half of the second off; the session's own limit is a minute.
-            #expect(ContinuousClock.now - start < .seconds(5))
+            #expect(ContinuousClock.now - start < .seconds(30))
             #expect(session.poolStatus.idle == 0)
         }
     }

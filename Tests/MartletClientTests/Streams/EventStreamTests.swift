@@ -152,10 +152,10 @@ struct EventStreamTests {
                 }
                 return count
             }
-            try await origin.signals.wait(for: "event", within: .seconds(30))
+            try await origin.signals.wait(for: "event", within: .seconds(120))
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
-            try await origin.signals.wait(for: "closed", within: .seconds(30))
+            try await origin.signals.wait(for: "closed", within: .seconds(120))
             #expect(await eventually { session.diagnostics.isQuiet })
         }
     }
@@ -174,7 +174,7 @@ struct EventStreamTests {
                     origin.signals.raise("event")
                 }
             }
-            try await origin.signals.wait(for: "event", within: .seconds(30))
+            try await origin.signals.wait(for: "event", within: .seconds(120))
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         }

@@ -5,6 +5,8 @@ extension HTTPSession {
     /// A session of a test's own, with the defaults and what the test changes about them.
     static func own(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
         var configuration = SessionConfiguration.ephemeral
+        // A machine that is busy with other tests may take long for a handshake.
+        configuration.timeouts.connect = .seconds(60)
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }

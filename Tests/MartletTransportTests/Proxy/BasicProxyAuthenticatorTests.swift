@@ -68,7 +68,7 @@ struct BasicProxyAuthenticatorTests {
             let field = String(repeating: unit, count: 1 << 20)
             let start = ContinuousClock.now
             _ = authenticator.value(answering: [field], refused: nil, for: shy)
-            #expect(ContinuousClock.now - start < .seconds(5))
+            #expect(ContinuousClock.now - start < .seconds(60))
         }
     }
 

@@ -27,7 +27,7 @@ enum StreamPair: String, CaseIterable, Sendable {
     }
 
     /// A deadline that a working stream never meets.
-    static var soon: MonotonicTime { MonotonicTime.now().advanced(by: .seconds(20)) }
+    static var soon: MonotonicTime { MonotonicTime.now().advanced(by: .seconds(120)) }
 }
 
 extension ByteStream {

@@ -32,7 +32,7 @@ struct TLSPair {
     }
 
     /// Ten seconds from now: far more than is needed, far less than a hang.
-    static var soon: MonotonicTime { MonotonicTime.now().advanced(by: .seconds(10)) }
+    static var soon: MonotonicTime { MonotonicTime.now().advanced(by: .seconds(120)) }
 
     /// Shakes hands on both sides at once.
     func handshake(
