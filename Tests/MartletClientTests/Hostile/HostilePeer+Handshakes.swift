@@ -20,7 +20,7 @@ extension HostilePeer {
     /// A peer that plays a script, during which the time for connecting runs out.
     private static func stalling(_ name: String, _ steps: ScriptStep...) -> HostilePeer {
         HostilePeer(
-            name, script: [.readBody(5)] + steps, request: .within(.connect, .milliseconds(400)),
+            name, script: [.readBody(5)] + steps, request: .within(.connect, .seconds(2)),
             routes: [.handshake], .timedOut(.connect, .securing))
     }
 

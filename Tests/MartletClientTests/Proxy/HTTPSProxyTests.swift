@@ -105,7 +105,7 @@ struct HTTPSProxyTests {
         let settings = try ProxySettings.https("localhost:\(proxy.port)")
         let session = HTTPSession.own {
             $0.proxy = settings
-            $0.timeouts.connect = .milliseconds(300)
+            $0.timeouts.connect = .seconds(2)
         }
         let error = try await ProxyScene.failure(session, "https://a.test/")
         #expect([.tlsFailed, .timedOut, .connectFailed].contains(error.code))

@@ -95,7 +95,7 @@ struct ProxyBypassTests {
         for unit in [",", "a,", ".", "[", ":", "/", "1"] {
             let start = ContinuousClock.now
             #expect(!matches(String(repeating: unit, count: 1 << 20), "example.com"))
-            #expect(ContinuousClock.now - start < .seconds(20))
+            #expect(ContinuousClock.now - start < .seconds(60))
         }
     }
 }
