@@ -8,9 +8,10 @@ struct BatchCommand: AsyncParsableCommand {
             A request: {"seq":7,"op":"fetch","url":"http://…","method":"GET","headers":[["Name","value"],["Accept",null]],
             "body":null|"bytes","decompress":true,"http_version":"1.1","max_body":n,"timeout_ms":n,"first":false,
             "connect_to":["host:port:address:port"],"ca_file":"path","path_as_is":false,"redirect":"follow|manual",
-            "max_redirects":20,"keep_method":[301,302,303],"trusted_redirect":false,"retry":0,"cookie_jar":false,
+            "max_redirects":20,"keep_method":[301,302,303],"trusted_redirect":false,"proto_redir":"=https","retry":0,
+            "cookie_jar":false,
             "auth":null|{"type":"basic|digest|any","user":"…","password":"…"},"proxy":null|"http://host:port",
-            "proxy_user":"user:password","proxytunnel":false}
+            "proxy_user":"user:password","proxy_auth":"basic|digest|any","proxytunnel":false}
             Byte strings are Latin-1: one character U+0000–U+00FF is one byte. Unknown keys are refused in the reply.
             "op" may also be "reset" or "stats". Redirects are answers unless they are to be followed. "first" begins with
             clean connections, cookies and credentials.

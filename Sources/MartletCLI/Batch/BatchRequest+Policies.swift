@@ -16,6 +16,7 @@ extension BatchRequest {
             policy.allowsDowngrade = true
             policy.statusesThatKeepMethod = statusesThatKeepMethod
             policy.trustsOtherOrigins = trustsOtherOrigins
+            policy.schemes = redirectSchemes
             options.redirects = policy
         }
         if let identity {

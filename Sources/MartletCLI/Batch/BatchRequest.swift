@@ -27,6 +27,7 @@ struct BatchRequest: Sendable {
     var redirectLimit = 20
     var statusesThatKeepMethod: Set<Int> = []
     var trustsOtherOrigins = false
+    var redirectSchemes = Set(HTTPURL.Scheme.allCases)
     var identity: CallerIdentity?
     var retryCount = 0
 
@@ -91,6 +92,12 @@ struct BatchRequest: Sendable {
         case "ca_file": connection.authorityFile = member.isNull ? nil : try member.string()
         case "proxy": proxy.address = member.isNull ? nil : try member.string()
         case "proxy_user": proxy.user = member.isNull ? nil : try member.string()
+        case "proxy_auth":
+            let text = try member.string()
+            guard let scheme = Credentials.PasswordScheme(rawValue: text) else {
+                throw BatchFault(.unsupported, "“proxy_auth”: “\(text)” is not one of basic, digest and any")
+            }
+            proxy.scheme = scheme
         case "proxytunnel": proxy.tunnelsEverything = try member.bool()
         default: try setPolicy(member)
         }
@@ -108,6 +115,13 @@ struct BatchRequest: Sendable {
             }
         case "max_redirects": redirectLimit = member.isNull ? 20 : try member.count()
         case "keep_method": statusesThatKeepMethod = member.isNull ? [] : try BatchRequest.statuses(member)
+        case "proto_redir":
+            let text = try member.string()
+            do throws(UsageError) {
+                redirectSchemes = try SchemeList.applying(text, to: redirectSchemes, "“proto_redir”")
+            } catch {
+                throw BatchFault(.unsupported, error.description)
+            }
         case "trusted_redirect": trustsOtherOrigins = try member.bool()
         case "auth": identity = try BatchAuthentication.identity(member)
         case "cookie_jar": connection.usesCookies = try member.bool()

@@ -14,10 +14,10 @@ struct FormPart: Hashable, Sendable {
     }
 
     /// The form of some parts. Blocks where they are standard input, or files whose contents are fields.
-    static func body(of parts: [FormPart]) throws(UsageError) -> HTTPBody {
+    static func body(of parts: [FormPart], quoting: MultipartQuoting) throws(UsageError) -> HTTPBody {
         var additions: [(inout MultipartForm) -> Void] = []
         for part in parts { additions.append(try part.addition()) }
-        return .multipart { form in
+        return .multipart(quoting: quoting) { form in
             for add in additions { add(&form) }
         }
     }

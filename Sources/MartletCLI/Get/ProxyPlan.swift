@@ -8,6 +8,8 @@ enum ProxyPlan {
         var address: String?
         /// `user:password`.
         var user: String?
+        /// How an HTTP proxy is told who asks.
+        var scheme = Credentials.PasswordScheme.basic
         /// The servers reached without; `nil` for those of `no_proxy`.
         var exceptions: String?
         /// Whether plain requests go through a tunnel as well.
@@ -39,6 +41,11 @@ enum ProxyPlan {
             settings = settings.bypassingOnly(ProxyBypass(exceptions))
         }
         if let user = wish.user { settings = settings.withCredentials(try credentials(user)) }
+        switch wish.scheme {
+        case .basic: break
+        case .digest: settings = settings.changingCredentials { $0.isForDigestAlone = true }
+        case .any: settings = settings.changingCredentials { $0.isShownUnasked = false }
+        }
         return wish.tunnelsEverything ? settings.tunnellingEverything() : settings
     }
 

@@ -37,7 +37,8 @@ struct TransferPlan: Sendable {
             throw UsageError("only one of -d, -F, -I and -T can be given")
         }
         try checkReading(options)
-        let form = options.form.isEmpty ? nil : try FormPart.body(of: options.form)
+        let form =
+            options.form.isEmpty ? nil : try FormPart.body(of: options.form, quoting: options.formQuoting)
         let data = try FormData(options.data)
         var plans: [TransferPlan] = []
         for (index, given) in options.urls.enumerated() {
@@ -133,6 +134,7 @@ struct TransferPlan: Sendable {
         policy.allowsDowngrade = true
         policy.statusesThatKeepMethod = group.statusesThatKeepMethod
         policy.trustsOtherOrigins = group.trustsOtherOrigins
+        policy.schemes = group.redirectSchemes
         return policy
     }
 

@@ -18,6 +18,14 @@ extension OptionTable {
                 group.transfer.redirectLimit = try OptionValues.number(text, "--max-redirs")
             }
         },
+        .value(
+            "proto-redir", nil, "LIST",
+            "schemes that redirects may lead to, as =https or -http; both by default"
+        ) {
+            (group, text) throws(UsageError) in
+            group.transfer.redirectSchemes = try SchemeList.applying(
+                text, to: group.transfer.redirectSchemes, "option --proto-redir")
+        },
         .flag("post301", nil, "keep POST after a 301") { $0.transfer.statusesThatKeepMethod.insert(301) },
         .flag("post302", nil, "keep POST after a 302") { $0.transfer.statusesThatKeepMethod.insert(302) },
         .flag("post303", nil, "keep POST after a 303") { $0.transfer.statusesThatKeepMethod.insert(303) },

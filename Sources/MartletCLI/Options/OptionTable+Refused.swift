@@ -16,8 +16,8 @@ extension OptionTable {
         (
             "this part of proxies is not supported",
             "preproxy proxy1.0 socks4 socks4a"
-                + " socks5-gssapi socks5-gssapi-nec socks5-gssapi-service proxy-anyauth"
-                + " proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-digest"
+                + " socks5-gssapi socks5-gssapi-nec socks5-gssapi-service"
+                + " proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile"
                 + " proxy-header proxy-key proxy-key-type proxy-negotiate proxy-ntlm proxy-pass"
                 + " proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert"
                 + " proxy-tls13-ciphers proxy-tlsauthtype proxy-tlspassword proxy-tlsuser proxy-tlsv1 haproxy-protocol"
@@ -57,7 +57,7 @@ extension OptionTable {
         + " ssl-no-revoke ssl-revoke-best-effort tlsauthtype tlspassword tlsuser alt-svc hsts"
 
     private static let unsupported =
-        "form-escape proto-redir request-target url-query ignore-content-length local-port tcp-fastopen tr-encoding proto proto-default"
+        "request-target url-query ignore-content-length local-port tcp-fastopen tr-encoding proto proto-default"
         + " disallow-username-in-url dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers doh-url doh-insecure"
         + " doh-cert-status compressed-ssh crlf metalink styled-output manual/M"
 

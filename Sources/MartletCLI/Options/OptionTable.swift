@@ -77,6 +77,9 @@ enum OptionTable {
         .value("form-string", nil, "NAME=TEXT", "as -F, but @, < and ; mean nothing") {
             $0.transfer.form.append(FormPart(text: $1, isLiteral: true))
         },
+        .flag("form-escape", nil, "quotes in names of -F after a backslash, in place of %22") {
+            $0.transfer.formQuoting = .backslash
+        },
         .value("upload-file", "T", "FILE", "put a file; - for standard input, in chunks") {
             $0.transfer.uploads.append($1)
         },
@@ -174,7 +177,15 @@ enum OptionTable {
         .value("proxy-user", "U", "USER:PASSWORD", "what the proxy is told of who asks") {
             $0.transfer.proxy.user = $1
         },
-        .flag("proxy-basic", nil) { _ in },
+        .flag("proxy-basic", nil, "Basic for the proxy at once, the default; Digest where it wants that") {
+            _ in
+        },
+        .flag("proxy-digest", nil, "Digest alone for the proxy: it never sees the password") {
+            if $0.transfer.proxy.scheme == .basic { $0.transfer.proxy.scheme = .digest }
+        },
+        .flag("proxy-anyauth", nil, "the safest that the proxy offers, once it has asked") {
+            $0.transfer.proxy.scheme = .any
+        },
         .value("noproxy", nil, "LIST", "the servers reached without a proxy; * for all") {
             $0.transfer.proxy.exceptions = $1
         },

@@ -53,6 +53,7 @@ struct TransferOptions: Sendable {
     var putsDataInQuery = false
     var data: [DataPart] = []
     var form: [FormPart] = []
+    var formQuoting = MultipartQuoting.percent
     /// Lines of `-H`, without those that came from files.
     var headerLines: [String] = []
     var userAgent: String?
@@ -88,6 +89,7 @@ struct TransferOptions: Sendable {
     var redirectLimit: Int? = 50
     var statusesThatKeepMethod: Set<Int> = []
     var trustsOtherOrigins = false
+    var redirectSchemes = Set(HTTPURL.Scheme.allCases)
 
     // MARK: Who is calling
 

@@ -26,6 +26,8 @@ public struct ProxySettings: Sendable {
     private var replacesExceptions = false
     /// Credentials in place of those that a proxy has.
     private var credentials: ProxyCredentials?
+    /// What becomes of the credentials that a proxy has, or is given here.
+    private var change: (@Sendable (inout ProxyCredentials) -> Void)?
     private var tunnelsEverything = false
 
     private init(_ rule: Rule) {
@@ -138,6 +140,15 @@ public struct ProxySettings: Sendable {
         return copy
     }
 
+    /// The same, and whichever proxy it comes to is told its credentials, or those given here, as this changes them.
+    package func changingCredentials(
+        _ change: @escaping @Sendable (inout ProxyCredentials) -> Void
+    ) -> ProxySettings {
+        var copy = self
+        copy.change = change
+        return copy
+    }
+
     /// The same, and whichever proxy it comes to is asked for a tunnel for `http` URLs as well, as curl's
     /// `--proxytunnel`.
     public func tunnellingEverything() -> ProxySettings {
@@ -173,6 +184,10 @@ public struct ProxySettings: Sendable {
             }
         guard var server = found else { return nil }
         if let credentials { server = server.withCredentials(credentials) }
+        if let change, var changed = server.credentials {
+            change(&changed)
+            server = server.withCredentials(changed)
+        }
         return tunnelsEverything ? server.tunnellingEverything() : server
     }
 }

@@ -34,8 +34,13 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
             settings: AuthenticationSettings(
                 credentials: Credentials(
                     user: credentials.user, password: credentials.password,
-                    scheme: isAsked ? .any : .basic)),
+                    scheme: scheme(credentials, isAsked: isAsked))),
             memory: memory)
+    }
+
+    private func scheme(_ credentials: ProxyCredentials, isAsked: Bool) -> Credentials.PasswordScheme {
+        if credentials.isForDigestAlone { return .digest }
+        return isAsked ? .any : .basic
     }
 
     private func authenticated(_ request: ProxyAuthenticationRequest) -> AuthenticatedRequest {

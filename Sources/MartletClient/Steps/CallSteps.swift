@@ -364,6 +364,7 @@ extension RedirectRule.Refusal: CustomStringConvertible {
         switch self {
         case .tooMany(let limit): "more than \(limit) redirects"
         case .downgrade(let origin): "a redirect from https to \(origin), which is not encrypted"
+        case .refusedScheme(let origin): "a redirect to \(origin), whose scheme is not allowed for redirects"
         case .unsupportedScheme(let text): "Location: \(text)"
         case .malformed(let text): "Location: \(text)"
         case .ambiguous: "several fields Location that differ"

@@ -14,6 +14,9 @@ public struct RedirectPolicy: Hashable, Sendable {
     public var limit: Int
     /// Whether one from https to http is followed; `false` by default, and the call fails.
     public var allowsDowngrade = false
+    /// The schemes that a redirect may lead to, as curl's `--proto-redir`; http and https by default. One to another fails
+    /// the call.
+    public var schemes = Set(HTTPURL.Scheme.allCases)
     /// Statuses among 301, 302 and 303 after which POST stays POST, as curl's `--post301`; none by default.
     public var statusesThatKeepMethod: Set<Int> = []
     /// Fields besides the usual ones that must not reach another origin, such as `X-Api-Key`.

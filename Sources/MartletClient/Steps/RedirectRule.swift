@@ -46,6 +46,8 @@ package struct RedirectRule: Sendable {
         case tooMany(limit: Int)
         /// From https to an origin of http.
         case downgrade(to: HTTPURL.Origin)
+        /// To a scheme that the policy leaves out.
+        case refusedScheme(HTTPURL.Origin)
         /// Neither http nor https.
         case unsupportedScheme(String)
         /// No reference to anything.
@@ -76,6 +78,7 @@ package struct RedirectRule: Sendable {
             if error.code == .unsupportedScheme { return .fail(.unsupportedScheme(error.description)) }
             return .fail(.malformed(error.description))
         }
+        guard policy.schemes.contains(target.scheme) else { return .fail(.refusedScheme(target.origin)) }
         if url.scheme == .https, target.scheme == .http, !policy.allowsDowngrade {
             return .fail(.downgrade(to: target.origin))
         }

@@ -4,14 +4,16 @@ package struct BasicProxyAuthenticator: ProxyAuthenticator {
     package init() {}
 
     package func unaskedValue(for request: ProxyAuthenticationRequest) -> String? {
-        guard let credentials = request.proxy.credentials, credentials.isShownUnasked else { return nil }
+        guard let credentials = request.proxy.credentials, credentials.isShownUnasked,
+            !credentials.isForDigestAlone
+        else { return nil }
         return BasicProxyAuthenticator.value(of: credentials)
     }
 
     package func value(
         answering challenges: [String], refused: String?, for request: ProxyAuthenticationRequest
     ) -> String? {
-        guard let credentials = request.proxy.credentials,
+        guard let credentials = request.proxy.credentials, !credentials.isForDigestAlone,
             challenges.contains(where: { ChallengeSchemes.contains("basic", in: $0) })
         else { return nil }
         let value = BasicProxyAuthenticator.value(of: credentials)

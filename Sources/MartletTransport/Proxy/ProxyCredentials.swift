@@ -14,11 +14,20 @@ public struct ProxyCredentials: Hashable, Sendable {
     /// where this is `false`. SOCKS proxies are always asked first.
     public var isShownUnasked: Bool
 
+    /// Whether an HTTP proxy is told them by `Digest` (RFC 7616) alone, when it asks, so that it never sees the password;
+    /// `false` by default. A proxy that wants `Basic` then goes without, and refuses.
+    ///
+    /// SOCKS proxies know one way, in which the password is sent as it is; this changes nothing about them.
+    public var isForDigestAlone: Bool
+
     /// Credentials.
-    public init(user: String, password: String, isShownUnasked: Bool = true) {
+    public init(
+        user: String, password: String, isShownUnasked: Bool = true, isForDigestAlone: Bool = false
+    ) {
         self.user = user
         self.password = password
         self.isShownUnasked = isShownUnasked
+        self.isForDigestAlone = isForDigestAlone
     }
 }
 

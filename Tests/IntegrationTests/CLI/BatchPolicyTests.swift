@@ -110,6 +110,40 @@ struct BatchPolicyTests {
         }
     }
 
+    @Test("Redirects lead to no scheme but those of proto_redir")
+    func redirectSchemes() async throws {
+        try await withRoutes { origin in
+            let members = "\"url\":\"\(origin.url("/redirect/1"))\",\"redirect\":\"follow\""
+            let replies = try await batch([
+                "{\"seq\":1,\(members),\"proto_redir\":\"=https\"}",
+                "{\"seq\":2,\(members),\"proto_redir\":\"=http\"}",
+            ])
+            #expect(replies.map { $0["ok"] as? Bool } == [false, true])
+            #expect(replies[0]["message"] as? String != nil)
+            #expect(origin.requests.map(\.target) == ["/redirect/1", "/redirect/1", "/redirect/0"])
+        }
+    }
+
+    @Test("proxy_auth has the proxy asked first, and keeps the password from one that wants it as it is")
+    func proxySchemes() async throws {
+        try await TestOrigin.withOrigin(.plain) { _ in
+            .text("no", status: 407).with { $0.fields.append("Proxy-Authenticate", "Basic realm=\"p\"") }
+        } run: { proxy in
+            let members =
+                "\"url\":\"http://a.test/\",\"proxy\":\"http://127.0.0.1:\(proxy.port)\",\"proxy_user\":\"me:pw\""
+            let replies = try await batch([
+                "{\"seq\":1,\(members),\"proxy_auth\":\"digest\"}",
+                "{\"seq\":2,\(members),\"proxy_auth\":\"any\"}",
+                "{\"seq\":3,\(members),\"proxy_auth\":\"basic\"}", "{\"seq\":4,\(members)}",
+            ])
+            #expect(replies.map { $0["status"] as? Int } == [407, 407, 407, 407])
+            #expect(
+                proxy.requests.map { $0.fields.values(of: "Proxy-Authorization") } == [
+                    [], [], ["Basic bWU6cHc="], ["Basic bWU6cHc="], ["Basic bWU6cHc="],
+                ])
+        }
+    }
+
     @Test("A passing failure is tried again as often as retry says")
     func retry() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
@@ -130,7 +164,8 @@ struct BatchPolicyTests {
             (#""auth":{"type":"basic","user":"u","realm":"r"}"#, "unsupported"),
             (#""auth":{"type":"basic","user":"a:b","password":"p"}"#, "other"),
             (#""cookie_jar":1"#, "other"), (#""retry":"x""#, "other"),
-            (#""keep_method":[200]"#, "unsupported"),
+            (#""keep_method":[200]"#, "unsupported"), (#""proto_redir":"=htps""#, "unsupported"),
+            (#""proxy_auth":"ntlm""#, "unsupported"),
         ])
     func refused(_ member: String, _ kind: String) async throws {
         try await withRoutes { origin in

@@ -65,6 +65,63 @@ struct ProxyOptionTests {
         }
     }
 
+    @Test(
+        "--proxy-digest never shows Squid the password, and --proxy-anyauth only where nothing else is wanted"
+    )
+    func schemes() async throws {
+        try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { origin in
+            try await SquidProxy.withServer { squid in
+                let places: [(option: String, port: UInt16, status: String)] = [
+                    ("--proxy-digest", squid.digestPort, "200"), ("--proxy-anyauth", squid.digestPort, "200"),
+                    ("--proxy-digest", squid.basicPort, "407"), ("--proxy-anyauth", squid.basicPort, "200"),
+                ]
+                for (option, port, status) in places {
+                    for credentials in [
+                        ["-U", "me:hunter2", "-x", "127.0.0.1:\(port)"],
+                        ["-x", "me:hunter2@127.0.0.1:\(port)"],
+                    ] {
+                        let arguments =
+                            ["-q", "-sS", option, "-o", "/dev/null", "-w", "%{http_code}"] + credentials
+                            + [origin.url()]
+                        let ours = try await Program.run(arguments)
+                        #expect(ours.status == 0 && ours.text == status, "\(arguments): \(ours.errors)")
+                        let theirs = try await Program.run(
+                            "curl", ["-q", "--noproxy", ""] + arguments.dropFirst(), input: [], in: nil)
+                        #expect(theirs.text == status)
+                    }
+                }
+                let tunnel = [
+                    "-sSp", "-U", "me:hunter2", "--proxy-digest", "-x", "127.0.0.1:\(squid.digestPort)",
+                ]
+                #expect(try await Program.run(tunnel + [origin.url()]).text == "x")
+            }
+        }
+    }
+
+    @Test("What --proxy-digest and --proxy-anyauth send first has no credentials, whoever named the proxy")
+    func nothingUnasked() async throws {
+        let refusal = OriginHandler { _ in
+            .text("no", status: 407).with { $0.fields.append("Proxy-Authenticate", "Basic realm=\"p\"") }
+        }
+        try await TestOrigin.withOrigin(.plain, handler: refusal) { proxy in
+            let variable = "http_proxy=http://me:hunter2@127.0.0.1:\(proxy.port)"
+            for (options, expected) in [
+                (["--proxy-digest"], [[]]), (["--proxy-digest", "--proxy-basic"], [[]]),
+                (["--proxy-anyauth", "--proxy-digest"], [[], ["Basic bWU6aHVudGVyMg=="]]),
+                (["--proxy-basic"], [["Basic bWU6aHVudGVyMg=="]]),
+            ] as [([String], [[String]])] {
+                let before = proxy.requests.count
+                let run = try await Program.run(
+                    ["-sS", "-w", "%{http_code}"] + options + ["http://a.test/"], environment: [variable])
+                #expect(run.text == "no407", "\(run.errors)")
+                let sent = proxy.requests.dropFirst(before).map {
+                    $0.fields.values(of: "Proxy-Authorization")
+                }
+                #expect(sent == expected, "\(options)")
+            }
+        }
+    }
+
     @Test("Exit codes are curl's: 5 for a proxy that cannot be found, 7 not reached, 56 refused")
     func exitCodes() async throws {
         for (proxy, url, code) in [

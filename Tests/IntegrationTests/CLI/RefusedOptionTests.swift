@@ -4,8 +4,9 @@ import Testing
 @Suite("Options of get that are not carried out")
 struct RefusedOptionTests {
     static let later = [
-        "--ntlm", "--negotiate", "--aws-sigv4", "--preproxy", "--socks4", "--proxy-digest", "--proxy-header",
-        "--proto-redir", "--form-escape", "-Z", "--parallel", "--parallel-max", "-C", "--continue-at", "-z",
+        "--ntlm", "--negotiate", "--aws-sigv4", "--preproxy", "--socks4", "--proxy-header",
+        "--proxy-negotiate", "--proxy-ntlm", "-Z", "--parallel", "--parallel-max", "-C", "--continue-at",
+        "-z",
         "--time-cond", "--etag-save", "--etag-compare", "--limit-rate", "-Y", "-y", "-R", "--remote-time",
         "--cache",
         "--offline", "--libcurl", "--http2", "--http3", "--http0.9", "--tlsv1.0", "--sslv3", "-2", "-M",
@@ -44,7 +45,7 @@ struct RefusedOptionTests {
             ["--connect-to", "h", "http://h/"],
             ["--tls-max", "1.1", "http://h/"], ["--cert-type", "ENG", "http://h/"],
             ["--key-type", "P12", "http://h/"],
-            ["--progress", "no", "http://h/"],
+            ["--progress", "no", "http://h/"], ["--proto-redir", "=htps", "http://h/"],
             ["--max-filesize", "-1", "http://h/"], ["--next", "http://h/"],
             ["-o", "a", "-o", "b", "http://h/"],
             ["batch", "--no-such-option"], ["batch", "--parallel", "0"], ["batch", "--cache", "memory"],

@@ -34,8 +34,10 @@ struct MultipartTests {
         try #require(MultipartReading(receipt.body, contentType: receipt.type)).parts
     }
 
-    private func refusal(_ build: (inout MultipartForm) -> Void) async throws -> HTTPError {
-        let body = HTTPBody.multipart(build)
+    private func refusal(
+        quoting: MultipartQuoting = .percent, _ build: (inout MultipartForm) -> Void
+    ) async throws -> HTTPError {
+        let body = HTTPBody.multipart(quoting: quoting, build)
         return try #require(
             await #expect(throws: HTTPError.self) {
                 try await HTTPSession.own().send(
@@ -122,6 +124,18 @@ struct MultipartTests {
                 == "Content-Disposition: form-data; name=\"naïve%22%0D%0AX: 1\"; filename=\"日本 %22a%22\\b.txt%0A\""
         )
         #expect(head.count == 2)
+    }
+
+    @Test("Names quoted with backslashes keep their quotes, and a line break in them is refused")
+    func backslashes() async throws {
+        let receipt = try await receipt(
+            of: .multipart(quoting: .backslash) { $0.data("a\"b\\", [], filename: "\\\"ö") })
+        let head = try #require(try parts(of: receipt).first?.head)
+        #expect(
+            head.first == #"Content-Disposition: form-data; name="a\"b\\"; filename="\\\"ö""#)
+        let broken = try await refusal(quoting: .backslash) { $0.field("a\rb", "x") }
+        #expect(broken.code == .invalidRequest)
+        #expect(broken.underlying as? MultipartError == .invalidText("the name of a part", offset: 1))
     }
 
     @Test("A NUL or another control character is refused before anything is sent, and its place is named")

@@ -153,6 +153,28 @@ struct ForwardingTests {
         }
     }
 
+    @Test("Credentials for Digest alone are never shown by Basic, and answer Digest beside it")
+    func digestAlone() async throws {
+        let handler = OriginHandler { request in
+            guard request.fields.values(of: "Proxy-Authorization").isEmpty else { return .text("x") }
+            var answer = OriginResponse.text("no", status: 407)
+            answer.fields.append("Proxy-Authenticate", "Basic realm=\"p\"")
+            guard request.target.hasSuffix("/both") else { return answer }
+            answer.fields.append("Proxy-Authenticate", "Digest realm=\"p\", nonce=\"n\", qop=\"auth\"")
+            return answer
+        }
+        try await TestOrigin.withOrigin(handler: handler) { proxy in
+            let credentials = ProxyCredentials(user: "me", password: "hunter2", isForDigestAlone: true)
+            let session = try ProxyScene.session(proxy.port, credentials: credentials)
+            #expect(try await session.get("http://a.test/basic").response.status.code == 407)
+            #expect(proxy.requests.flatMap { $0.fields.values(of: "Proxy-Authorization") }.isEmpty)
+            #expect(try await session.get("http://a.test/both").text == "x")
+            let sent = proxy.requests.flatMap { $0.fields.values(of: "Proxy-Authorization") }
+            #expect(sent.count == 1)
+            #expect(sent.allSatisfy { $0.hasPrefix("Digest username=\"me\"") })
+        }
+    }
+
     @Test("Connections with other credentials are not shared")
     func poolKey() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { proxy in
@@ -161,13 +183,16 @@ struct ForwardingTests {
             let views = [
                 try ProxySettings.http(address), try .http("a:b@\(address)"), try .http("a:c@\(address)"),
                 try .http("b:b@\(address)"),
+                try .http(
+                    address,
+                    credentials: ProxyCredentials(user: "b", password: "b", isForDigestAlone: true)),
             ]
             for settings in views + views {
                 _ = try await session.with { $0.proxy = settings }.get("http://a.test/")
             }
-            #expect(proxy.connectionCount == 4)
-            _ = try await session.with { $0.proxy = .none }.get(proxy.url())
             #expect(proxy.connectionCount == 5)
+            _ = try await session.with { $0.proxy = .none }.get(proxy.url())
+            #expect(proxy.connectionCount == 6)
         }
     }
 

@@ -39,6 +39,22 @@ struct RedirectRuleTests {
         return redirect
     }
 
+    @Test("A redirect to a scheme that the policy leaves out is refused, from either")
+    func schemes() throws {
+        var policy = RedirectPolicy.follow()
+        policy.allowsDowngrade = true
+        policy.schemes = [.https]
+        for base in ["http://a.example/", "https://a.example/"] {
+            let plain = try RedirectRuleTests.decide(302, "http://b.example/", from: base, policy: policy)
+            #expect(plain == .fail(.refusedScheme(try HTTPURL("http://b.example/").origin)))
+            _ = try RedirectRuleTests.followed(
+                try RedirectRuleTests.decide(302, "https://b.example/", from: base, policy: policy))
+        }
+        policy.schemes = []
+        let none = try RedirectRuleTests.decide(302, "/next", policy: policy)
+        #expect(none == .fail(.refusedScheme(try HTTPURL("https://a.example/").origin)))
+    }
+
     /// RFC 9110 §15.4: status, method before, method after, whether the body stays behind.
     @Test(
         "The method after each status is that of RFC 9110",

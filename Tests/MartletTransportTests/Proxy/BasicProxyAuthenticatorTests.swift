@@ -39,6 +39,14 @@ struct BasicProxyAuthenticatorTests {
         #expect(authenticator.unaskedValue(for: request(shy)) == nil)
     }
 
+    @Test("Credentials for Digest alone have no value, whatever the challenge says")
+    func digestAlone() {
+        let credentials = ProxyCredentials(user: "a", password: "b", isForDigestAlone: true)
+        #expect(authenticator.unaskedValue(for: request(credentials)) == nil)
+        #expect(
+            authenticator.value(answering: ["Basic realm=x"], refused: nil, for: request(credentials)) == nil)
+    }
+
     @Test("A challenge is answered once, and only one that names Basic")
     func answers() {
         let shy = request(ProxyCredentials(user: "a", password: "b", isShownUnasked: false))

@@ -25,7 +25,11 @@ public struct MultipartForm: Sendable {
     /// What was wrong first.
     private(set) var failure: (any Error)?
 
-    init() {}
+    private let quoting: MultipartQuoting
+
+    init(quoting: MultipartQuoting) {
+        self.quoting = quoting
+    }
 
     /// Adds a text.
     ///
@@ -83,7 +87,7 @@ public struct MultipartForm: Sendable {
     ) {
         if case .failure(let error) = body.storage { failure = failure ?? error }
         do throws(MultipartError) {
-            var head = PartHead()
+            var head = PartHead(quoting: quoting)
             try head.disposition(name: name, filename: filename)
             if let type = body.contentType { try head.field("Content-Type", type) }
             for (name, value) in headers { try head.ownField(name, value) }
@@ -105,11 +109,20 @@ extension HTTPBody {
         return multipart(using: &generator, build)
     }
 
+    /// A form whose names are quoted in a way of its own.
+    package static func multipart(
+        quoting: MultipartQuoting, _ build: (inout MultipartForm) -> Void
+    ) -> HTTPBody {
+        var generator = SystemRandomNumberGenerator()
+        return multipart(using: &generator, quoting: quoting, build)
+    }
+
     /// A form whose boundary another generator draws.
     package static func multipart(
-        using generator: inout some RandomNumberGenerator, _ build: (inout MultipartForm) -> Void
+        using generator: inout some RandomNumberGenerator, quoting: MultipartQuoting = .percent,
+        _ build: (inout MultipartForm) -> Void
     ) -> HTTPBody {
-        var form = MultipartForm()
+        var form = MultipartForm(quoting: quoting)
         build(&form)
         if let failure = form.failure { return HTTPBody(.failure(failure), contentType: nil) }
         let boundary = MultipartBoundary(for: form.parts, using: &generator)

@@ -4,6 +4,12 @@ import MartletWire
 struct PartHead {
     /// The lines so far, each with its CRLF.
     private(set) var bytes: [UInt8] = []
+    /// How names are quoted.
+    private let quoting: MultipartQuoting
+
+    init(quoting: MultipartQuoting) {
+        self.quoting = quoting
+    }
 
     /// `Content-Disposition` with the part's name, and the file's name where there is one.
     mutating func disposition(name: String, filename: String?) throws(MultipartError) {
@@ -33,13 +39,15 @@ struct PartHead {
         try field(name, value)
     }
 
-    /// A name between quotes: `"`, CR and LF percent-encoded, other control characters refused.
+    /// A name between quotes: what would end them, or the line, is escaped; what cannot be is refused.
     private mutating func quoted(_ text: String, _ what: String) throws(MultipartError) {
         for (offset, byte) in text.utf8.enumerated() {
-            switch byte {
-            case UInt8(ascii: "\""): bytes += "%22".utf8
-            case 0x0D: bytes += "%0D".utf8
-            case 0x0A: bytes += "%0A".utf8
+            switch (byte, quoting) {
+            case (UInt8(ascii: "\""), .percent): bytes += "%22".utf8
+            case (0x0D, .percent): bytes += "%0D".utf8
+            case (0x0A, .percent): bytes += "%0A".utf8
+            case (UInt8(ascii: "\""), .backslash), (UInt8(ascii: "\\"), .backslash):
+                bytes += [UInt8(ascii: "\\"), byte]
             default:
                 guard ByteClass.isFieldValue(byte) else { throw .invalidText(what, offset: offset) }
                 bytes.append(byte)
