@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPTypes
 import Martlet
 import SystemPackage
@@ -48,13 +49,17 @@ actor HARFile {
             }
         }
         if let exchange = report.exchange {
-            await add(exchange, plan, report.sentHeads.last)
+            await add(exchange, plan, report.sentHeads.last, failure)
         } else if let failure {
+            let elapsed = ContinuousClock.now - report.start
+            var metrics = HTTPMetrics()
+            metrics.total = elapsed
             await write(
                 log.append(
                     HAREntry(
                         failed: plan.request, url: plan.url.withoutUserInfo, requestBody: plan.body,
-                        error: failure, metrics: report.metrics ?? HTTPMetrics())))
+                        error: failure, metrics: report.metrics ?? metrics,
+                        startedAt: Date(timeIntervalSinceNow: -(elapsed / .seconds(1))))))
         }
     }
 
@@ -64,14 +69,16 @@ actor HARFile {
         await Console.run { try? file.close() }
     }
 
-    private func add(_ exchange: HTTPExchange, _ plan: TransferPlan, _ head: [UInt8]?) async {
+    private func add(
+        _ exchange: HTTPExchange, _ plan: TransferPlan, _ head: [UInt8]?, _ failure: (any Error)? = nil
+    ) async {
         // A redirect may have left the body behind.
         let hasBody = exchange.request.method == plan.request.method
         await write(
             log.append(
                 HAREntry(
                     exchange, requestBody: hasBody ? plan.body : .none,
-                    sentHeaders: head.map(HARFile.fields))))
+                    sentHeaders: head.map(HARFile.fields), error: failure)))
     }
 
     /// The fields of a head that was sent.

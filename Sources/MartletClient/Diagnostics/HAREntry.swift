@@ -13,10 +13,12 @@ public struct HAREntry: Sendable {
     ///   - requestBody: The body of its request, which an exchange does not keep.
     ///   - sentHeaders: The fields as they were sent; by default those of the request, and `Host`.
     ///   - startedAt: When it began; by default as its metrics know it.
+    ///   - error: What went wrong after its head had come, if anything; its description is shown, in which Martlet's own
+    ///     errors hold no secret.
     ///   - options: What is shown.
     public init(
         _ exchange: HTTPExchange, requestBody: HTTPBody = .none, sentHeaders: HTTPFields? = nil,
-        startedAt: Date? = nil, options: HAROptions = HAROptions()
+        startedAt: Date? = nil, error: (any Error)? = nil, options: HAROptions = HAROptions()
     ) {
         let request = HARRequest(
             exchange.request, url: exchange.url, body: requestBody, sentHeaders: sentHeaders,
@@ -24,7 +26,7 @@ public struct HAREntry: Sendable {
         let response = HARResponse(exchange, options: options)
         json = HAREntry.json(
             request: request.value, response: response.value, metrics: exchange.metrics,
-            startedAt: startedAt, failure: nil)
+            startedAt: startedAt, failure: error.map { "\($0)" })
     }
 
     /// A call that failed without an answer: its response has the status 0, as browsers show such calls.
@@ -56,11 +58,12 @@ public struct HAREntry: Sendable {
             ("timings", timings.value),
         ]
         if let connection = metrics.connection {
-            if let (address, _) = HAREntry.parts(of: connection.remoteAddress) {
-                members.append(("serverIPAddress", .text(address)))
+            if let (address, port) = HAREntry.parts(of: connection.remoteAddress) {
+                // The server's port, which HAR 1.2 allows for: browsers show it behind the address.
+                members += [("serverIPAddress", .text(address)), ("connection", .text(port))]
             }
             if let (_, port) = HAREntry.parts(of: connection.localAddress) {
-                members.append(("connection", .text(port)))
+                members.append(("_connectionId", .text(port)))
             }
         }
         if metrics.attempts > 1 { members.append(("comment", .text("attempts: \(metrics.attempts)"))) }

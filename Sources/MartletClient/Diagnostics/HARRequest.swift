@@ -62,13 +62,22 @@ struct HARRequest {
         var members: [(name: String, value: HARValue)] = [("mimeType", .text(type))]
         switch body.storage {
         case .bytes(let bytes):
-            if MediaType(type)?.essence == "application/x-www-form-urlencoded", bytes.count <= limit {
-                // Text and parameters exclude each other.
-                members.append(("params", query(String(decoding: bytes, as: UTF8.self))))
+            if MediaType(type)?.essence == "application/x-www-form-urlencoded" {
+                // A value that the limit cuts is behind its name, which says whether it is secret.
+                let form = String(decoding: bytes.prefix(limit), as: UTF8.self)
+                // HAR 1.2 has text and parameters exclude each other. Browsers write both, and where there is no text
+                // some show nothing, or "undefined".
+                members += [("params", query(form)), ("text", .text(mask.query(form)))]
+                if bytes.count > limit {
+                    members.append(("comment", .text("the first \(limit) of \(bytes.count) bytes")))
+                }
             } else {
                 members += HARText(bytes, type: MediaType(type), limit: limit).postMembers
             }
-        case .multipart(let content): members.append(("params", .list(content.parts.map(parameter))))
+        case .multipart(let content):
+            members += [
+                ("params", .list(content.parts.map(parameter))), ("text", .text(text(of: content, type))),
+            ]
         case .file(let path):
             members += [("text", .text("")), ("comment", .text("the file \(path.string)"))]
         case .none, .stream, .once, .failure:
@@ -79,15 +88,38 @@ struct HARRequest {
 
     private func parameter(_ part: MultipartForm.Part) -> HARValue {
         var members: [(name: String, value: HARValue)] = [("name", .text(part.name))]
-        if mask.hides(part.name) {
-            members.append(("value", .text(SecretMask.stars)))
-        } else if part.filename == nil, case .bytes(let bytes) = part.body.storage, bytes.count <= limit,
-            let text = String(validating: bytes, as: UTF8.self)
-        {
-            members.append(("value", .text(text)))
-        }
+        if let value = shownValue(of: part) { members.append(("value", .text(value))) }
         if let filename = part.filename { members.append(("fileName", .text(filename))) }
         if let type = part.body.contentType { members.append(("contentType", .text(type))) }
         return .members(members)
+    }
+
+    /// What is shown of a part: its text, or that it is secret; `nil` for files, streams, and what is no text or too long.
+    private func shownValue(of part: MultipartForm.Part) -> String? {
+        if mask.hides(part.name) { return SecretMask.stars }
+        guard part.filename == nil, case .bytes(let bytes) = part.body.storage, bytes.count <= limit else {
+            return nil
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// A form as text, from which browsers read its parts: what they send, without what is not shown, and without the
+    /// parts' own fields. Empty where the type names no boundary.
+    private func text(of content: MultipartContent, _ type: String) -> String {
+        guard let boundary = MediaType(type)?["boundary"] else { return "" }
+        var text = ""
+        for part in content.parts {
+            var head = PartHead(quoting: .percent)
+            do throws(MultipartError) {
+                try head.disposition(name: part.name, filename: part.filename)
+                if let type = part.body.contentType { try head.field("Content-Type", type) }
+            } catch {
+                // It would not have become a part.
+                continue
+            }
+            text += "--\(boundary)\r\n\(String(decoding: head.bytes, as: UTF8.self))\r\n"
+            text += "\(shownValue(of: part) ?? "")\r\n"
+        }
+        return text + "--\(boundary)--\r\n"
     }
 }

@@ -33,9 +33,14 @@ struct HARResponse {
             ("content", content(head)),
             ("redirectURL", .text(mask.value(of: .location, location))),
             ("headersSize", .number(-1)),
-            ("bodySize", .number(Int64(clamping: exchange.metrics.receivedBodyByteCount))),
+            ("bodySize", .number(received)),
+            // Without it, browsers add up the two sizes, be one of them the -1 of what is not known.
+            ("_transferSize", .number(received)),
         ])
     }
+
+    /// Bytes of the body as they came.
+    private var received: Int64 { Int64(clamping: exchange.metrics.receivedBodyByteCount) }
 
     private func shown(_ name: String, _ value: String) -> String {
         HTTPField.Name(name).map { mask.value(of: $0, value) } ?? value
@@ -46,7 +51,6 @@ struct HARResponse {
         var members: [(name: String, value: HARValue)] = [
             ("size", .number(size(head))), ("mimeType", .text(type ?? "x-unknown")),
         ]
-        let received = Int64(clamping: exchange.metrics.receivedBodyByteCount)
         if head.fields.contains("content-encoding") {
             members.append(("compression", .number(Int64(exchange.body.count) - received)))
         }
@@ -64,7 +68,7 @@ struct HARResponse {
     private func size(_ head: ResponseHead) -> Int64 {
         let kept = Int64(exchange.body.count)
         if head.fields.contains("content-encoding") { return kept }
-        return max(kept, Int64(clamping: exchange.metrics.receivedBodyByteCount))
+        return max(kept, received)
     }
 
     /// A cookie that was set, as far as it can be taken apart; `nil` for one without a name.

@@ -190,6 +190,7 @@ struct GetPolicyTests {
             let entries = try #require(log["entries"] as? [[String: Any]])
             let statuses = entries.map { ($0["response"] as? [String: Any])?["status"] as? Int }
             #expect(statuses == [302, 200, 200, 0])
+            #expect(entries.allSatisfy { ($0["time"] as? Double ?? 0) > 0 })
             let large = (entries[2]["response"] as? [String: Any])?["content"] as? [String: Any]
             #expect(large?["size"] as? Int == 1_500_000)
             let content = (entries[1]["response"] as? [String: Any])?["content"] as? [String: Any]

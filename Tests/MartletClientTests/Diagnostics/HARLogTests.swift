@@ -132,6 +132,7 @@ struct HARLogTests {
             .standard.adding(queryItems: ["token"]))
         #expect(form?.params?.map(\.name) == ["a", "token"])
         #expect(form?.params?.map(\.value) == ["1", "***"])
+        #expect(form?.text == "a=1&token=***")
         let bytes = try await posted(.bytes([0, 1]))
         #expect(bytes?.text == "AAE=")
         #expect(bytes?._encoding == "base64")
@@ -143,6 +144,61 @@ struct HARLogTests {
         #expect(parts?.params?.map(\.name) == ["a", "f"])
         #expect(parts?.params?.last?.fileName == "f.png")
         #expect(parts?.params?.last?.contentType == "image/png")
+    }
+
+    @Test("A form in parts is text that its boundary takes apart, without files and without secrets")
+    func postedParts() async throws {
+        var options = HAROptions()
+        options.mask = .standard.adding(queryItems: ["token"])
+        let body = HTTPBody.multipart {
+            $0.field("a", "1")
+            $0.field("token", "hunter2")
+            $0.part("own", .text("x"), headers: ["X-Key": "hunter2"])
+            $0.data("f", Array("hunter2".utf8), filename: "f.txt")
+        }
+        let answer = "HTTP/1.1 204 No Content\r\n\r\n"
+        let posted = try await entry(answer, { try HTTPRequest(.post, $0) }, body: body, options: options)
+            .request.postData
+        let boundary = try #require(MediaType(posted?.mimeType ?? "")?["boundary"])
+        #expect(
+            posted?.text
+                == """
+                --B\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n\
+                --B\r\nContent-Disposition: form-data; name="token"\r\n\r\n***\r\n\
+                --B\r\nContent-Disposition: form-data; name="own"\r\n\
+                Content-Type: text/plain; charset=utf-8\r\n\r\nx\r\n\
+                --B\r\nContent-Disposition: form-data; name="f"; filename="f.txt"\r\n\
+                Content-Type: text/plain\r\n\r\n\r\n\
+                --B--\r\n
+                """.replacing("B", with: boundary))
+    }
+
+    @Test("A secret stays hidden in a form that is longer than the limit")
+    func longForm() async throws {
+        var options = HAROptions()
+        options.mask = .standard.adding(queryItems: ["token"])
+        let body = HTTPBody.form([
+            QueryItem(name: "token", value: "hunter2"), QueryItem(name: "a", value: "1"),
+        ])
+        for limit in 0..<19 {
+            options.bodyLimit = ByteCount(limit)
+            let posted = try await entry(
+                "HTTP/1.1 204 No Content\r\n\r\n", { try HTTPRequest(.post, $0) }, body: body,
+                options: options
+            ).request.postData
+            #expect(posted?.text?.contains("h") == false)
+            #expect(posted?.params?.contains { $0.value?.contains("h") == true } == false)
+            #expect(posted?.comment == (limit < 17 ? "the first \(limit) of 17 bytes" : nil))
+        }
+    }
+
+    @Test("Browsers read the server's port, and how much came, without a guess")
+    func forBrowsers() async throws {
+        let entry = try await entry("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        let host = entry.request.headers.first { $0.name == "Host" }?.value
+        #expect(host == "127.0.0.1:\(entry.connection ?? "")")
+        #expect(entry._connectionId != nil && entry._connectionId != entry.connection)
+        #expect(entry.response._transferSize == 5)
     }
 
     @Test("A log is complete after each of its pieces, and the pieces make up the whole")
@@ -182,6 +238,21 @@ struct HARLogTests {
         #expect(document.log.entries.first?.response.status == 0)
         #expect(document.log.entries.first?._error == "connectFailed: refused")
         #expect(!String(decoding: entry.json, as: UTF8.self).contains("hunter2"))
+    }
+
+    @Test("A body that was cut is shown, and why")
+    func cut() async throws {
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), .close)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let error = try #require(
+                await #expect(throws: HTTPError.self) { try await HTTPSession.own().get(origin.url()) })
+            let exchange = try #require(error.exchange)
+            let document = try HARDocument.read(HARLog.bytes([HAREntry(exchange, error: error)]))
+            #expect(document.violations == [])
+            #expect(document.log.entries.first?.response.content.text == "hel")
+            #expect(document.log.entries.first?._error?.contains("3 of 5 bytes") == true)
+        }
     }
 
     @Test("The phases of a call are told apart, and sum up to the whole")
