@@ -30,7 +30,7 @@ demo: ## Fetch, post, upload and download over TLS from an origin on this machin
 	@Scripts/install.sh build
 	@$(SWIFT) run martlet demo
 
-test: ## Run all tests, also against nginx, Apache, CPython and OpenSSL (FILTER=… runs some)
+test: ## Run all tests, also against nginx, Apache, httpbin, squid and others (FILTER=… runs some)
 	@Scripts/install.sh test
 	@Scripts/test.sh '$(FILTER)' --parallel
 
