@@ -15,20 +15,20 @@ extension OneAtATime {
             arguments: [false, true])
         func inFlight(isSecure: Bool) async throws {
             let count = 150
-            let turnstile = Turnstile()
+            let signals = SignalBox()
             try await TestOrigin.withOrigin(isSecure ? .tls() : .plain) { _ in
-                await turnstile.pass()
+                try await signals.wait(for: "all are there")
                 return .text("held")
             } run: { origin in
+                signals.use(origin)
                 let session = HTTPSession.trusting(origin) { configuration in
                     configuration.pool.connectionsPerHost = count
                     configuration.timeouts.connect = .seconds(60)
                 }
                 let calls = (0..<count).map { _ in Task { try await session.get(origin.url()).text } }
-                let isThere = await eventually(within: .seconds(60)) { turnstile.heldCount == count }
-                #expect(isThere, "\(turnstile.heldCount) of \(count) came; \(session.diagnostics)")
+                try await origin.waitForRequests(count: count, within: .seconds(60))
                 #expect(session.diagnostics.runningCalls == count)
-                turnstile.open()
+                signals.raise("all are there")
                 for call in calls {
                     let text = try await call.value
                     #expect(text == "held")
