@@ -60,7 +60,7 @@ extension ExitStatus {
         case .bodyTooLarge: self = .tooLarge
         case .contentDecodingFailed: self = .contentCoding
         case .unacceptableStatus: self = .refusedByStatus
-        case .unacceptableContentType: self = .weirdReply
+        case .unacceptableContentType, .unacceptableBody: self = .weirdReply
         case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed: self = .readFailed
         }
     }

@@ -35,7 +35,7 @@ struct BatchFault: Error, Sendable {
 
     private static func kind(of error: HTTPError) -> Kind {
         switch error.code {
-        case .protocolViolation, .limitExceeded, .unacceptableContentType: .malformed
+        case .protocolViolation, .limitExceeded, .unacceptableContentType, .unacceptableBody: .malformed
         case .truncated: .truncated
         case .emptyResponse: .empty
         case .connectionLost: error.phase == .receivingBody ? .truncated : .empty

@@ -43,6 +43,8 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         case unacceptableStatus
         /// The content type was not one of those accepted.
         case unacceptableContentType
+        /// The body was not one of those accepted.
+        case unacceptableBody
         /// More redirects than the policy allows; ``HTTPError/exchange`` is the last one.
         case tooManyRedirects
         /// A redirect that must not be followed: from https to http, to another scheme, or to no place that makes sense;

@@ -24,6 +24,8 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     public var statusCode: Int { storage.head.status }
     /// The body, with content coding undone.
     public var body: [UInt8] { storage.body }
+    /// The same as ``body``, beside ``text`` and ``json``.
+    public var bytes: [UInt8] { storage.body }
     /// Fields that came behind a chunked body; they are never merged into the head (RFC 9110 §6.5).
     public var trailers: HTTPFields? { storage.trailers.map(HeadConversion.fields) }
     /// The interim responses that came first: 100, 102, 103 (RFC 9110 §15.2).
@@ -61,18 +63,5 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     /// What debuggers and `dump` show: the same as ``description``.
     public var customMirror: Mirror {
         Mirror(self, children: ["description": description])
-    }
-
-    /// The exchange itself if the status is 2xx.
-    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange.
-    public func validated() throws(HTTPError) -> HTTPExchange {
-        guard (200...299).contains(statusCode) else {
-            throw HTTPError(
-                .unacceptableStatus, phase: .evaluating,
-                message: "the status is \(response.status.code) \(response.status.reasonPhrase)",
-                wasSent: true,
-                origin: url.origin.description, attempts: metrics.attempts, exchange: self)
-        }
-        return self
     }
 }

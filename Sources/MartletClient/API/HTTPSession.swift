@@ -86,7 +86,7 @@ public actor HTTPSession {
     nonisolated func collect(
         _ call: Call, _ control: TransferControl, head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
-        try await run(call, control, isRestartable: true) { answer in
+        let exchange = try await run(call, control, isRestartable: true) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))
             let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
             var body: [UInt8] = []
@@ -114,6 +114,8 @@ public actor HTTPSession {
             }
             return answer.exchange(with: body)
         }
+        if let validator = call.validator { try await validator.check(ValidationSubject(exchange)) }
+        return exchange
     }
 
     /// Up to which length a body is expected to come with its head, and read without being waited for, in bytes.
@@ -126,10 +128,12 @@ public actor HTTPSession {
     /// When the closure returns, what is left of the body is taken up if it is small, by a task that nobody waits for;
     /// else the connection is closed. Bodies have no limit here, unless `options` sets one.
     ///
+    /// - Parameter validate: What the head must be for the closure to be called; `nil` for what `options` or the session
+    ///   say. A refusal carries up to 64 KiB of the body, see ``ResponseValidator``.
     /// - Throws: An ``HTTPError``; `CancellationError`; what the closure throws, as it is.
     public nonisolated func stream<Result>(
         _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
-        _ handle: (HTTPResponse, ResponseBody) async throws -> Result
+        validate: ResponseValidator? = nil, _ handle: (HTTPResponse, ResponseBody) async throws -> Result
     ) async throws -> Result {
         let url = try HTTPSession.url(of: request)
         let control = TransferControl(tellsProgress: false)
@@ -137,6 +141,7 @@ public actor HTTPSession {
             request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
+            if let validator = validate ?? call.validator { try await validator.admit(answer, reader) }
             return try await handle(
                 HeadConversion.response(answer.head),
                 ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount))
@@ -214,6 +219,7 @@ public actor HTTPSession {
                 let body = try await reader.collect()
                 return try answer.exchange(with: body).validated()
             }
+            if let validator = call.validator { try await validator.admit(answer, reader) }
             let observer = answer.call.observer
             let place = try await observer?.destination(of: answer, proposed: path) ?? path
             let download = FileDownload(

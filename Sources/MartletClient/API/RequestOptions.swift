@@ -80,6 +80,12 @@ public struct RequestOptions: Sendable {
         set { change { $0.idempotencyKey = newValue } }
     }
 
+    /// What the answer must be to be taken; `nil` for the session's word, ``ResponseValidator/anything`` for no conditions.
+    public var validator: ResponseValidator? {
+        get { rare?.validator }
+        set { change { $0.validator = newValue } }
+    }
+
     /// Whether a request may be sent again on a fresh connection when a kept one turns out to have died, though its
     /// method is not idempotent; `false` by default (RFC 9110 §9.2.2).
     ///
@@ -96,6 +102,7 @@ public struct RequestOptions: Sendable {
         var authentication: AuthenticationSettings?
         var usesCookies = true
         var idempotencyKey: IdempotencyKey?
+        var validator: ResponseValidator?
     }
 
     /// One reference to it, so that options are copied fast.
@@ -130,17 +137,18 @@ public struct RequestOptions: Sendable {
     public init(
         timeouts: Timeouts? = nil, priority: RequestPriority? = nil, bodyLimit: ByteCount? = nil,
         decompresses: Bool? = nil, redirects: RedirectPolicy? = nil, retry: RetryPolicy? = nil,
-        idempotencyKey: IdempotencyKey? = nil
+        idempotencyKey: IdempotencyKey? = nil, validator: ResponseValidator? = nil
     ) {
         self.timeouts = timeouts
         self.priority = priority
         self.bodyLimit = bodyLimit
         self.decompresses = decompresses
-        guard redirects != nil || retry != nil || idempotencyKey != nil else { return }
+        guard redirects != nil || retry != nil || idempotencyKey != nil || validator != nil else { return }
         change { rare in
             rare.redirects = redirects
             rare.retry = retry
             rare.idempotencyKey = idempotencyKey
+            rare.validator = validator
         }
     }
 }

@@ -68,6 +68,11 @@ public struct SessionConfiguration: Sendable {
     /// A session that acts for many users must not tell one's cookies for another: such a one has a jar for each, in a view.
     public var cookies: CookieJar?
 
+    /// What each answer must be to be taken; `nil`, the default, takes any, and a status of 400 is an answer.
+    ///
+    /// It is asked when everything else is over: redirects were followed, and what could be tried again was.
+    public var validator: ResponseValidator?
+
     /// What changes requests before they go out, in this order; nothing by default.
     public var interceptors: [any HTTPInterceptor] = []
 

@@ -16,6 +16,8 @@ final class BodyReader: Sendable {
         var isDecoded = false
         var pieceByteCount = 16 * 1024
         var deliveredByteCount: UInt64 = 0
+        /// When waiting for more is given up, where that is sooner than the clocks have it.
+        var patience: MonotonicTime?
     }
 
     let exchange: Exchange
@@ -153,7 +155,11 @@ final class BodyReader: Sendable {
                     }
                     return bytes
                 }
-                try await exchange.waitForBody()
+                if let patience = state.withLock(\.patience) {
+                    try await exchange.wait(until: patience, .idle)
+                } else {
+                    try await exchange.waitForBody()
+                }
             } catch {
                 exchange.finish()
                 throw call.failure(error, attempts: attempts)
@@ -232,5 +238,20 @@ final class BodyReader: Sendable {
             if whole.isEmpty { whole = piece } else { whole += piece }
         }
         return whole
+    }
+
+    /// The beginning of the body, of which nobody wants the rest: as much as comes in a while, up to a limit.
+    func beginning(upTo limit: Int, within patience: Duration) async -> [UInt8] {
+        let end = min(MonotonicTime.now().advanced(by: patience), call.totalDeadline)
+        state.withLock { $0.patience = end }
+        var beginning: [UInt8] = []
+        do {
+            while beginning.count < limit, MonotonicTime.now() < end, let piece = try await next() {
+                beginning += piece.prefix(limit - beginning.count)
+            }
+        } catch {
+            // What came before it broke is what there is.
+        }
+        return beginning
     }
 }

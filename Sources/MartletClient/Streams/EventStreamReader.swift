@@ -48,7 +48,11 @@ struct EventStreamReader: Sendable {
         {
             request.headerFields[name] = machine.lastEventIDField
         }
-        return try await session.stream(request, body: body, options: options.request) { response, body in
+        // Which answers are event streams, the machine says; a session's word is about other answers.
+        let validator = options.request.validator ?? .anything
+        return try await session.stream(
+            request, body: body, options: options.request, validate: validator
+        ) { response, body in
             switch machine.opened(
                 status: response.status.code, contentType: response.headerFields[.contentType])
             {

@@ -1,0 +1,117 @@
+/// A string of JSON as it is read (RFC 8259 §7).
+struct JSONString {
+    /// What it says.
+    let text: String
+    /// Where it ends: behind its closing quote.
+    let end: Int
+
+    /// Reads the string whose opening quote stands at an offset.
+    init(in bytes: [UInt8], at start: Int) throws(JSONError) {
+        var position = start + 1
+        var hasEscapes = false
+        scan: while position < bytes.count {
+            switch bytes[position] {
+            case UInt8(ascii: "\""): break scan
+            case UInt8(ascii: "\\"):
+                hasEscapes = true
+                position += 2
+            case 0..<0x20: throw JSONError(reason: .controlCharacter, offset: position)
+            default: position += 1
+            }
+        }
+        guard position < bytes.count else {
+            throw JSONError(reason: .unexpectedEnd, offset: bytes.count)
+        }
+        let content = bytes[(start + 1)..<position]
+        guard let raw = String(validating: content, as: UTF8.self) else {
+            throw JSONError(reason: .invalidUTF8, offset: JSONString.malformedOffset(in: content))
+        }
+        text = hasEscapes ? try JSONString.unescaped(content) : raw
+        end = position + 1
+    }
+
+    /// Where the first byte is that makes no UTF-8.
+    private static func malformedOffset(in bytes: ArraySlice<UInt8>) -> Int {
+        var parser = Unicode.UTF8.ForwardParser()
+        var iterator = bytes.makeIterator()
+        var offset = bytes.startIndex
+        while case .valid(let scalar) = parser.parseScalar(from: &iterator) { offset += scalar.count }
+        return offset
+    }
+
+    /// The text of a content that is UTF-8.
+    private static func unescaped(_ content: ArraySlice<UInt8>) throws(JSONError) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity(content.count)
+        var position = content.startIndex
+        while position < content.endIndex {
+            guard content[position] == UInt8(ascii: "\\") else {
+                text.append(content[position])
+                position += 1
+                continue
+            }
+            let escape = position
+            position += 1
+            guard position < content.endIndex else { throw JSONError(reason: .invalidEscape, offset: escape) }
+            let letter = content[position]
+            position += 1
+            switch letter {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(letter)
+            case UInt8(ascii: "b"): text.append(0x08)
+            case UInt8(ascii: "f"): text.append(0x0C)
+            case UInt8(ascii: "n"): text.append(0x0A)
+            case UInt8(ascii: "r"): text.append(0x0D)
+            case UInt8(ascii: "t"): text.append(0x09)
+            case UInt8(ascii: "u"):
+                let scalar = try scalar(content, &position, escape)
+                text += Array(String(scalar).utf8)
+            default: throw JSONError(reason: .invalidEscape, offset: escape)
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The character of an escape, or of two that are a surrogate pair; the cursor stands behind the `u`.
+    private static func scalar(
+        _ content: ArraySlice<UInt8>, _ position: inout Int, _ escape: Int
+    ) throws(JSONError) -> Unicode.Scalar {
+        guard let unit = unit(content, &position) else {
+            throw JSONError(reason: .invalidEscape, offset: escape)
+        }
+        if let scalar = Unicode.Scalar(unit) { return scalar }
+        // Not a character by itself, so a surrogate: a high one, and a low one behind it.
+        let second = position
+        guard unit < 0xDC00, content[position...].starts(with: "\\u".utf8) else {
+            throw JSONError(reason: .loneSurrogate, offset: escape)
+        }
+        position += 2
+        guard let low = self.unit(content, &position) else {
+            throw JSONError(reason: .invalidEscape, offset: second)
+        }
+        guard (0xDC00...0xDFFF).contains(low),
+            let scalar = Unicode.Scalar(0x10000 + (UInt32(unit) - 0xD800) << 10 + (UInt32(low) - 0xDC00))
+        else { throw JSONError(reason: .loneSurrogate, offset: escape) }
+        return scalar
+    }
+
+    /// Four hexadecimal digits; `nil` where there are none.
+    private static func unit(_ content: ArraySlice<UInt8>, _ position: inout Int) -> UInt16? {
+        var unit: UInt16 = 0
+        for _ in 0..<4 {
+            guard position < content.endIndex else { return nil }
+            let digit: UInt8
+            switch content[position] {
+            case let byte where (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte):
+                digit = byte - UInt8(ascii: "0")
+            case let byte where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte):
+                digit = byte - UInt8(ascii: "a") + 10
+            case let byte where (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(byte):
+                digit = byte - UInt8(ascii: "A") + 10
+            default: return nil
+            }
+            unit = unit << 4 | UInt16(digit)
+            position += 1
+        }
+        return unit
+    }
+}

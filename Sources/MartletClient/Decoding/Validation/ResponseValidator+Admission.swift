@@ -1,0 +1,29 @@
+extension ResponseValidator {
+    /// How much of a refused body is put into the error, in bytes.
+    private static let beginningByteCount = 64 * 1024
+    /// How long that may take.
+    private static let beginningPatience = Duration.seconds(2)
+
+    /// Asks everything of a subject.
+    func check(_ subject: ValidationSubject) async throws {
+        for rule in rules { try await subject.check(rule) }
+    }
+
+    /// Asks everything of an answer whose body has not been read. When it is refused, the error gets the beginning of the
+    /// body, and the connection is not waited for any longer.
+    /// - Throws: An ``HTTPError``; what a closure throws; `CancellationError`.
+    func admit(_ answer: Answer, _ reader: BodyReader) async throws {
+        guard !rules.isEmpty else { return }
+        do {
+            // What is announced is the size before a coding is undone.
+            let announced = answer.codings.isEmpty ? answer.announcedByteCount : nil
+            try await check(ValidationSubject(answer.exchange(with: []), announced: announced))
+        } catch var error as HTTPError {
+            let beginning = await reader.beginning(
+                upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningPatience)
+            try Task.checkCancellation()
+            error.exchange = answer.exchange(with: beginning)
+            throw error
+        }
+    }
+}
