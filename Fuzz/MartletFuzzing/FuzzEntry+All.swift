@@ -2,7 +2,7 @@ extension FuzzEntry {
     /// All entries, in the order they are fuzzed.
     package static let all: [FuzzEntry] = [
         responseHead, responseStream, chunkedBody, requestStream, requestWriting, fieldValues, url,
-        contentCoding, serverSentEvents, multipartBoundary, harStrings, contentDisposition,
+        contentCoding, serverSentEvents, multipartBoundary, harStrings, jsonValue, contentDisposition,
         setCookie, challenges, location,
         session,
     ]

@@ -121,7 +121,7 @@ extension FuzzEntry {
     }
 
     private static func checkText(_ bytes: [UInt8]) throws(FuzzFinding) {
-        for charset in ["utf-8", "latin1", "utf-16le", "utf-16be"] {
+        for charset in ["utf-8", "latin1", "latin9", "utf-16le", "utf-16be", "utf-32", "utf-32le"] {
             let text = TextDecoding(charset: charset).text(from: bytes)
             try require(text.utf8.count <= 3 * bytes.count, "\(bytes.count) bytes became \(text.utf8.count)")
         }

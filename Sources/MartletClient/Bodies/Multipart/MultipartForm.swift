@@ -21,6 +21,11 @@ public struct MultipartForm: Sendable {
         let filename: String?
     }
 
+    /// Where the types of files come from that are given none; ``MediaTypeTable/system`` by default.
+    ///
+    /// It counts for the parts that are added after it was set.
+    public var mediaTypes = MediaTypeTable.system
+
     private(set) var parts: [Part] = []
     /// What was wrong first.
     private(set) var failure: (any Error)?
@@ -29,6 +34,10 @@ public struct MultipartForm: Sendable {
 
     init(quoting: MultipartQuoting) {
         self.quoting = quoting
+    }
+
+    private func guess(_ filename: String) -> String {
+        mediaTypes.contentType(ofFile: filename) ?? "application/octet-stream"
     }
 
     /// Adds a text.
@@ -45,7 +54,7 @@ public struct MultipartForm: Sendable {
     public mutating func data(
         _ name: String, _ bytes: some Sequence<UInt8>, filename: String? = nil, contentType: String? = nil
     ) {
-        let type = contentType ?? filename.map(MediaTypeGuess.contentType(ofFile:))
+        let type = contentType ?? filename.map(guess)
         part(name, .bytes(bytes, contentType: type), filename: filename)
     }
 
@@ -60,7 +69,7 @@ public struct MultipartForm: Sendable {
         _ name: String, at path: FilePath, filename: String? = nil, contentType: String? = nil
     ) {
         let called = filename ?? path.lastComponent?.string ?? ""
-        let type = contentType ?? MediaTypeGuess.contentType(ofFile: called)
+        let type = contentType ?? guess(called)
         part(name, .file(path, contentType: type), filename: called)
     }
 
@@ -72,7 +81,7 @@ public struct MultipartForm: Sendable {
         _ name: String, length: UInt64? = nil, filename: String? = nil, contentType: String? = nil,
         _ open: @escaping @Sendable () -> Pieces
     ) where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
-        let type = contentType ?? filename.map(MediaTypeGuess.contentType(ofFile:))
+        let type = contentType ?? filename.map(guess)
         part(name, .stream(length: length, contentType: type, open), filename: filename)
     }
 

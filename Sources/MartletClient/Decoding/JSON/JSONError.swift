@@ -27,6 +27,12 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The byte where it is, counted from 0.
     public let offset: Int
 
+    /// An error.
+    public init(reason: Reason, offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
+
     /// What is wrong, and where.
     public var description: String {
         let what =

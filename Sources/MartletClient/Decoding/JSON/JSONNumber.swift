@@ -20,7 +20,9 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
     /// A number as it is written; `nil` where RFC 8259's grammar says otherwise.
     public init?(text: String) {
         let bytes = Array(text.utf8)
-        guard let end = try? JSONParser.endOfNumber(in: bytes, from: 0), end == bytes.count else { return nil }
+        guard let end = try? JSONParser.endOfNumber(in: bytes, from: 0), end == bytes.count else {
+            return nil
+        }
         self.text = text
     }
 

@@ -119,10 +119,3 @@ extension JSONObject: Hashable {
         hasher.combine(members.reduce(0) { $0 ^ $1.hashValue })
     }
 }
-
-extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// Members; of several with one name the last counts.
-    public init(dictionaryLiteral members: (String, JSONValue)...) {
-        for (name, value) in members { set(name, value) }
-    }
-}

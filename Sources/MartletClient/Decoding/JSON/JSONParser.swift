@@ -150,7 +150,9 @@ struct JSONParser {
         func current() -> UInt8? { position < bytes.count ? bytes[position] : nil }
         func digits() throws(JSONError) {
             let first = position
-            while let byte = current(), (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { position += 1 }
+            while let byte = current(), (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+                position += 1
+            }
             guard position > first else {
                 throw JSONError(
                     reason: position == bytes.count ? .unexpectedEnd : .invalidNumber, offset: position)

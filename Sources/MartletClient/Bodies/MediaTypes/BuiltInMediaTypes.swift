@@ -1,6 +1,7 @@
-/// What a file's name suggests about its type.
-enum MediaTypeGuess {
-    private static let types: [String: String] = [
+/// The types of common files, for machines that have no table of their own, or a shorter one.
+enum BuiltInMediaTypes {
+    /// Types by what follows the last dot of a name, in lower case.
+    static let types: [String: String] = [
         "aac": "audio/aac", "avif": "image/avif", "bin": "application/octet-stream", "bmp": "image/bmp",
         "bz2": "application/x-bzip2", "css": "text/css", "csv": "text/csv",
         "doc": "application/msword",
@@ -23,14 +24,4 @@ enum MediaTypeGuess {
         "yml": "application/yaml",
         "zip": "application/zip", "zst": "application/zstd",
     ]
-
-    /// The type by what follows the last dot, in any case; `application/octet-stream` when that says nothing.
-    static func contentType(ofFile name: String) -> String {
-        let bytes = Array(name.utf8)
-        guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), bytes.count - dot <= 8 else {
-            return "application/octet-stream"
-        }
-        let suffix = String(decoding: bytes[(dot + 1)...], as: UTF8.self).lowercased()
-        return types[suffix] ?? "application/octet-stream"
-    }
 }

@@ -1,0 +1,99 @@
+import Martlet
+import MartletClient
+import MartletTesting
+import Synchronization
+import Testing
+
+@Suite("Types by file names")
+struct MediaTypeTableTests {
+    private func table(_ text: String) -> MediaTypeTable { MediaTypeTable(parsing: Array(text.utf8)) }
+
+    @Test("A11: a suffix has the type of its line, in any case, and the common ones have a type in any case")
+    func lines() {
+        let found = table(
+            "# a comment\n\nx-world/x-sea\t\tsea SEE  # of these\r\nimage/png\ntext/x-late sea2\ntext/x-later sea2\n"
+                + "IMAGE/X-UP up")
+        #expect(found.contentType(ofFile: "a.sea") == "x-world/x-sea")
+        #expect(found.contentType(ofFile: "/b.c/a.SeA") == "x-world/x-sea")
+        #expect(found.contentType(ofFile: "a.see") == "x-world/x-sea")
+        #expect(found.contentType(ofFile: "a.sea2") == "text/x-later")
+        #expect(found.contentType(ofFile: "a.up") == "image/x-up")
+        #expect(found.contentType(ofFile: "a.png") == "image/png")
+        #expect(found.contentType(ofFile: "a.tar.gz") == "application/gzip")
+        for name in [
+            "", ".", "a", "a.", "sea", "a.of", "a.#", "a.unknown", "." + String(repeating: "x", count: 1000),
+        ] {
+            #expect(found.contentType(ofFile: name) == nil, "\(name)")
+        }
+    }
+
+    @Test("Lines that are none are skipped, and no type can end a part's head")
+    func malformedLines() {
+        let found = table(
+            "text sea\n/x sea\ntext/x;a=b sea\na/b/c sea\ntext/x:y sea\n\u{0} sea\nte\u{0}xt/y sea\n sea")
+        #expect(found.contentType(ofFile: "a.sea") == nil)
+        #expect(
+            MediaTypeTable(parsing: [0xFF, 0x2F, 0xFF, 0x20, 0x61, 0x0A]).contentType(ofFile: "x.a") == nil)
+    }
+
+    @Test(
+        "A megabyte of anything is read in linear time", arguments: ["\n", " ", "#", "a/b c\n", "a/b ", "\t"])
+    func hugeTables(unit: String) {
+        let start = ContinuousClock.now
+        _ = table(String(repeating: unit, count: (1 << 20) / unit.utf8.count))
+        #expect(ContinuousClock.now - start < .seconds(40))
+    }
+
+    @Test("A11: a table is read from a file; one that is not there is an error")
+    func files() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(Array("x-world/x-sea sea\n".utf8), to: "mime.types")
+        let table = try await MediaTypeTable(contentsOf: folder.path("mime.types"))
+        #expect(table.contentType(ofFile: "a.sea") == "x-world/x-sea")
+        await #expect(throws: StorageError.self) {
+            _ = try await MediaTypeTable(contentsOf: folder.path("none"))
+        }
+        await #expect(throws: StorageError.self) {
+            _ = try await MediaTypeTable(contentsOf: FilePath(folder.path))
+        }
+    }
+
+    @Test("A11: the machine's table has the common types whether the machine has a file or not")
+    func system() async {
+        await MediaTypeTable.prepare()
+        for (name, type) in [("a.jpg", "image/jpeg"), ("a.PNG", "image/png"), ("a.json", "application/json")]
+        {
+            #expect(MediaTypeTable.system.contentType(ofFile: name) == type)
+            #expect(MediaTypeTable.builtIn.contentType(ofFile: name) == type)
+        }
+    }
+
+    @Test("K10: a form's files have the types of its table, unless they are given one")
+    func form() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write([1], to: "a.sea")
+        let path = folder.path("a.sea")
+        let body = HTTPBody.multipart { form in
+            form.mediaTypes = table("x-world/x-sea sea")
+            form.file("one", at: path)
+            form.data("two", [2], filename: "b.sea")
+            form.file("three", at: path, contentType: "a/b")
+            form.file("four", at: path, filename: "c.unknown")
+        }
+        let received = Mutex<(type: String?, body: [UInt8])?>(nil)
+        try await TestOrigin.withOrigin { request in
+            let bytes = try await request.collectBody()
+            received.withLock { $0 = (request.fields["Content-Type"], bytes) }
+            return .text("")
+        } run: { origin in
+            _ = try await HTTPSession.own().send(HTTPRequest(method: .post, url: origin.url()), body: body)
+        }
+        let receipt = try #require(received.withLock { $0 })
+        let parts = try #require(MultipartReading(receipt.body, contentType: receipt.type)).parts
+        #expect(
+            parts.map { $0.head.last } == [
+                "Content-Type: x-world/x-sea", "Content-Type: x-world/x-sea", "Content-Type: a/b",
+                "Content-Type: application/octet-stream",
+            ])
+    }
+}

@@ -1,0 +1,175 @@
+import FoundationEssentials
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Decoders of answers", .timeLimit(.minutes(1)))
+struct ResponseDecoderTests {
+    private struct User: Codable, Equatable {
+        var name: String
+        var scores: [String: Int]
+    }
+
+    private func exchange(
+        _ body: some Sequence<UInt8>, _ type: String? = nil, status: Int = 200
+    ) async throws -> HTTPExchange {
+        let response = OriginResponse(
+            status, fields: type.map { ["Content-Type": $0] } ?? [:], body: .bytes(Array(body)))
+        return try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
+            try await HTTPSession.own().get(origin.url())
+        }
+    }
+
+    @Test("M13: one answer is bytes, text, a value and a tree of JSON")
+    func kinds() async throws {
+        let found = try await exchange("{\"name\":\"é\",\"scores\":{}}".utf8, "application/json")
+        #expect(found.bytes == found.body)
+        #expect(found.text == "{\"name\":\"é\",\"scores\":{}}")
+        #expect(try found.decode(User.self) == User(name: "é", scores: [:]))
+        #expect(try found.json == ["name": "é", "scores": [:]])
+        #expect(try found.decode(using: .bytes) == found.body)
+        #expect(try found.decode(using: .text) == found.text)
+        #expect(try found.decode(using: .json) == found.json)
+        #expect(try found.decode(using: .json(User.self)) == User(name: "é", scores: [:]))
+    }
+
+    @Test(
+        "M13: text honours its byte order mark, then its charset, and is UTF-8 else",
+        arguments: [
+            ("text/plain; charset=iso-8859-15", [0xA4], "€"), ("text/plain", [0xC3, 0xA9], "é"),
+            (nil, [0xC3, 0xA9], "é"), ("text/plain; charset=\"utf-32\"", [0, 1, 0xF6, 0], "😀"),
+            ("text/plain; charset=latin1", [0xEF, 0xBB, 0xBF, 0x41], "A"),
+            ("text/plain; charset=x", [0xFF], "\u{FFFD}"),
+        ] as [(String?, [UInt8], String)])
+    func text(type: String?, bytes: [UInt8], text: String) async throws {
+        let found = try await exchange(bytes, type)
+        #expect(found.text == text)
+        #expect(try found.decode(using: .text) == text)
+    }
+
+    @Test("A12: a strict text names the charset that is not known, or the byte that makes no sense")
+    func strictText() async throws {
+        let unknown = try await exchange("x".utf8, "text/plain; charset=koi8-r")
+        do {
+            _ = try unknown.decode(using: .strictText)
+            Issue.record("koi8-r is not known")
+        } catch ResponseDecodingError.unknownCharset(let label) {
+            #expect(label == "koi8-r")
+        }
+        let malformed = try await exchange([0x41, 0xFF], "text/plain")
+        #expect(throws: ResponseDecodingError.self) { try malformed.decode(using: .strictText) }
+        #expect(try malformed.decode(using: .text) == "A\u{FFFD}")
+        #expect(try await exchange([0xE9], "text/plain; charset=latin1").decode(using: .strictText) == "é")
+    }
+
+    @Test(
+        "A12: decoding asks for the status and the content type first; another status is decoded when asked")
+    func conditions() async throws {
+        let problem = try await exchange(
+            "{\"name\":\"x\",\"scores\":{}}".utf8, "application/problem+json", status: 404)
+        let status = #expect(throws: HTTPError.self) { try problem.decode(using: .json(User.self)) }
+        #expect(status?.code == .unacceptableStatus)
+        #expect(try problem.decode(using: .json(User.self), status: 400..<500).name == "x")
+        #expect(throws: HTTPError.self) { try problem.decode(using: .json, status: 404..<404) }
+        let page = try await exchange("{}".utf8, "text/html")
+        let type = #expect(throws: HTTPError.self) { try page.decode(using: .json) }
+        #expect(type?.code == .unacceptableContentType)
+        #expect(type?.exchange?.text == "{}")
+        let untyped = try await exchange("{}".utf8).decode(using: .json)
+        #expect(untyped.objectValue?.isEmpty == true)
+    }
+
+    @Test("A12: what is no JSON is the decoder's error, as it is")
+    func malformedJSON() async throws {
+        let found = try await exchange("{\"a\":}".utf8, "application/json")
+        #expect(throws: JSONError(reason: .unexpectedByte, offset: 5)) { try found.json }
+        #expect(throws: JSONError.self) { try found.decode(using: .json) }
+        #expect(throws: DecodingError.self) { try found.decode(using: .json(User.self)) }
+    }
+
+    @Test("A12: nulls are taken out of JSON before it is decoded")
+    func nullRemoval() async throws {
+        let found = try await exchange("{\"name\":\"a\",\"scores\":{\"x\":null,\"y\":1}}".utf8, "text/json")
+        #expect(throws: DecodingError.self) { try found.decode(using: .json(User.self)) }
+        #expect(try found.decode(using: .json(User.self, removingNulls: true)).scores == ["y": 1])
+        let tree = try found.decode(using: .json(removingNulls: true))
+        #expect(tree.text() == "{\"name\":\"a\",\"scores\":{\"y\":1}}")
+    }
+
+    @Test(
+        "A12: property lists are decoded, XML and binary",
+        arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
+    func propertyList(format: PropertyListDecoder.PropertyListFormat) async throws {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = format
+        let user = User(name: "é", scores: ["a": -1])
+        let found = try await exchange(try encoder.encode(user), "application/x-plist")
+        #expect(try found.decode(using: .propertyList(User.self)) == user)
+        let other = try await exchange(try encoder.encode(user), "text/plain")
+        #expect(throws: HTTPError.self) { try other.decode(using: .propertyList(User.self)) }
+    }
+
+    @Test("A12: an answer that has to be empty is")
+    func empty() async throws {
+        try await exchange([], status: 204).decode(using: .empty)
+        do {
+            try await exchange("abc".utf8).decode(using: .empty)
+            Issue.record("a body of three bytes is not empty")
+        } catch ResponseDecodingError.bodyNotEmpty(let byteCount) {
+            #expect(byteCount == 3)
+        }
+        #expect(
+            try await exchange(" ".utf8, "application/json").decode(using: .nilIfEmpty(.json(User.self)))
+                == nil)
+        #expect(try await exchange([], status: 204).decode(using: .nilIfEmpty(.json)) == .none)
+        #expect(try await exchange("1".utf8).decode(using: .nilIfEmpty(.json)) == .some(1))
+    }
+
+    @Test("A12: a compound tries its decoders in order, by content type and by content")
+    func compound() async throws {
+        let user = User(name: "a", scores: [:])
+        func decoded(_ body: some Sequence<UInt8>, _ type: String?) async throws -> User {
+            try await exchange(body, type).decode(
+                using: .first(of: .json(User.self), .propertyList(User.self)))
+        }
+        let json = Array(try JSONEncoder().encode(user))
+        let plist = Array(try PropertyListEncoder().encode(user))
+        #expect(try await decoded(json, "application/json") == user)
+        #expect(try await decoded(plist, "application/x-plist") == user)
+        #expect(try await decoded(json, nil) == user)
+        #expect(try await decoded(plist, nil) == user)
+        await #expect(throws: HTTPError.self) { try await decoded(json, "image/png") }
+    }
+
+    @Test("A12: a compound that fails says why each of its decoders did")
+    func compoundFailure() async throws {
+        let found = try await exchange("nothing".utf8, "application/xml")
+        do {
+            _ = try found.decode(using: .first(of: .json(User.self), .propertyList(User.self)))
+            Issue.record("nothing is no user")
+        } catch ResponseDecodingError.noDecoderSucceeded(let errors) {
+            #expect(errors.count == 2)
+            #expect((errors.first as? HTTPError)?.code == .unacceptableContentType)
+            #expect(errors.last is DecodingError)
+        }
+    }
+
+    @Test("A12: outputs of different decoders become one type")
+    func mapping() async throws {
+        let decoder = CompoundResponseDecoder(
+            JSONTreeResponseDecoder().map { "tree \($0)" },
+            TextResponseDecoder(isStrict: true).map { "text \($0)" })
+        #expect(try await exchange("[1]".utf8).decode(using: decoder) == "tree [1]")
+        #expect(try await exchange("[1".utf8).decode(using: decoder) == "text [1")
+        #expect(try await exchange("[1]".utf8, "text/plain").decode(using: decoder) == "text [1]")
+    }
+
+    @Test("A12: a decoder that is cancelled cancels the compound")
+    func cancelledCompound() async throws {
+        let decoder = CompoundResponseDecoder(
+            TextResponseDecoder().map { (_: String) throws -> String in throw CancellationError() },
+            TextResponseDecoder())
+        let found = try await exchange("x".utf8)
+        #expect(throws: CancellationError.self) { try found.decode(using: decoder) }
+    }
+}

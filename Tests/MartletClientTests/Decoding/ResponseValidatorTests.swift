@@ -1,0 +1,154 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Validation of answers", .timeLimit(.minutes(1)))
+struct ResponseValidatorTests {
+    /// What a service says of itself.
+    private struct ServiceFault: Error, Equatable {
+        let words: String
+    }
+
+    private static func response(_ status: Int, _ type: String?, _ body: String) -> OriginResponse {
+        OriginResponse(status, fields: type.map { ["Content-Type": $0] } ?? [:], body: .text(body))
+    }
+
+    /// The exchange for a response.
+    private func exchange(
+        _ status: Int = 200, _ type: String? = nil, _ body: String = "", accept: String? = nil
+    ) async throws -> HTTPExchange {
+        try await TestOrigin.withOrigin(handler: .fixed(Self.response(status, type, body))) { origin in
+            let fields: HTTPFields = accept.map { [.accept: $0] } ?? [:]
+            return try await HTTPSession.own().get(origin.url(), headers: fields)
+        }
+    }
+
+    private func refusal(
+        _ validator: ResponseValidator, of exchange: HTTPExchange
+    ) async -> HTTPError? {
+        await #expect(throws: HTTPError.self) { _ = try await exchange.validated(validator) }
+    }
+
+    @Test("M14: a status of 400 or more becomes an error that carries head and body")
+    func statusCarriesTheAnswer() async throws {
+        let exchange = try await exchange(422, "application/json", "{\"why\":\"no\"}")
+        let error = try #require(#expect(throws: HTTPError.self) { try exchange.validated() })
+        #expect(error.code == .unacceptableStatus)
+        #expect(error.phase == .evaluating)
+        #expect(error.message.contains("422"))
+        #expect(error.exchange?.statusCode == 422)
+        #expect(try error.exchange?.json["why"] == "no")
+        #expect(!error.description.contains("why"), "bodies are not printed")
+    }
+
+    @Test("A12: statuses are accepted by ranges and by codes")
+    func statuses() async throws {
+        let found = try await exchange(304)
+        for validator: ResponseValidator in [
+            .status(200..<400), .status(200..<300, 304..<305), .status(300...399), .status(200, 304),
+            .anything,
+        ] {
+            #expect(try await found.validated(validator).statusCode == 304)
+        }
+        for validator: ResponseValidator in [
+            .success, .status(200..<300), .status(200...303), .status(200, 201), .status(304..<304),
+            .standard,
+        ] {
+            #expect(await refusal(validator, of: found)?.code == .unacceptableStatus)
+        }
+    }
+
+    @Test(
+        "A12: content types are accepted by name, by wildcard and by weight",
+        arguments: [
+            ("text/html; charset=x", ["text/html"], true), ("text/html", ["application/json"], false),
+            ("text/html", ["application/json", "text/*"], true), ("text/html", ["*/*"], true),
+            ("text/html", ["text/*, text/html;q=0"], false), ("nonsense", ["text/*"], false),
+            ("nonsense", ["*/*"], true), (nil, ["text/*"], false), (nil, ["*/*"], true),
+            ("text/html", [], false),
+        ] as [(String?, [String], Bool)])
+    func contentTypes(type: String?, ranges: [String], isTaken: Bool) async throws {
+        let found = try await exchange(200, type, "x")
+        let validator =
+            ranges.count == 2
+            ? ResponseValidator.contentType(ranges[0], ranges[1])
+            : ranges.first.map { .contentType($0) } ?? .contentType()
+        if isTaken {
+            #expect(try await found.validated(validator).text == "x")
+        } else {
+            let error = await refusal(validator, of: found)
+            #expect(error?.code == .unacceptableContentType)
+            #expect(error?.exchange?.text == "x")
+        }
+    }
+
+    @Test("A12: an empty body needs no content type")
+    func emptyBody() async throws {
+        let found = try await exchange(204)
+        #expect(try await found.validated(.success, .contentType("application/json")).statusCode == 204)
+    }
+
+    @Test("A12: what the request's Accept asked for is what is accepted, anything where it asked for nothing")
+    func requestedTypes() async throws {
+        let asked = try await exchange(200, "text/html", "x", accept: "application/json, text/*;q=0.1")
+        _ = try await asked.validated(.standard)
+        let other = try await exchange(200, "text/html", "x", accept: "application/json")
+        #expect(await refusal(.acceptedContentType, of: other)?.code == .unacceptableContentType)
+        let none = try await exchange(200, "text/html", "x")
+        _ = try await none.validated(.standard)
+    }
+
+    @Test("A12: bodies are accepted by size")
+    func sizes() async throws {
+        let found = try await exchange(200, nil, "12345")
+        _ = try await found.validated(.body(atMost: 5), .body(atLeast: 5), .body(atLeast: .bytes(1)))
+        #expect(await refusal(.body(atMost: 4), of: found)?.code == .bodyTooLarge)
+        #expect(await refusal(.body(atLeast: 6), of: found)?.code == .unacceptableBody)
+        #expect(await refusal(.body(atLeast: 1), of: try await exchange(204))?.code == .unacceptableBody)
+    }
+
+    @Test("M6: a closure sees head and body, may await, and its own error is what is thrown")
+    func custom() async throws {
+        let validator = ResponseValidator.custom { exchange in
+            await Task.yield()
+            if exchange.text.contains("error") {
+                throw ServiceFault(words: "\(exchange.statusCode) \(exchange.text)")
+            }
+        }
+        let error = await #expect(throws: ServiceFault.self) {
+            _ = try await exchange(200, nil, "error 7").validated(.success, validator)
+        }
+        #expect(error == ServiceFault(words: "200 error 7"))
+        _ = try await exchange(200, nil, "fine").validated(validator)
+    }
+
+    @Test("A12: validators compose, and the first refusal is the error")
+    func composition() async throws {
+        let found = try await exchange(500, "text/html", "x")
+        let type = ResponseValidator.contentType("application/json")
+        #expect(await refusal(.all(.success, type), of: found)?.code == .unacceptableStatus)
+        #expect(await refusal(type.and(.success), of: found)?.code == .unacceptableContentType)
+        _ = try await found.validated(.all(.status(500), .contentType("text/*")))
+        _ = try await found.validated(.all())
+    }
+
+    @Test("M6: a session's validator is asked of each answer, and a call may say otherwise")
+    func ofSession() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(Self.response(404, "text/plain", "gone"))) { origin in
+            let session = HTTPSession.own { $0.validator = .success }
+            let error = await #expect(throws: HTTPError.self) { _ = try await session.get(origin.url()) }
+            #expect(error?.code == .unacceptableStatus)
+            #expect(error?.exchange?.text == "gone")
+            let options = RequestOptions(validator: .anything)
+            #expect(try await session.get(origin.url(), options: options).text == "gone")
+            let task = try await session.task(for: HTTPRequest(method: .get, url: origin.url()))
+            let other = await #expect(throws: HTTPError.self) { _ = try await task.value }
+            #expect(other?.code == .unacceptableStatus)
+            let strict = RequestOptions(validator: .custom { _ in throw ServiceFault(words: "no") })
+            await #expect(throws: ServiceFault(words: "no")) {
+                _ = try await HTTPSession.own().get(origin.url(), options: strict)
+            }
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+@Suite("Validation before a body is handed out", .timeLimit(.minutes(1)))
+struct StreamValidationTests {
+    private struct Fault: Error {}
+
+    private func refusal(
+        _ origin: TestOrigin, _ session: HTTPSession, _ validator: ResponseValidator
+    ) async throws -> HTTPError {
+        let wasCalled = Mutex(false)
+        let request = try HTTPRequest(method: .get, url: origin.url())
+        let error = await #expect(throws: HTTPError.self) {
+            try await session.stream(request, validate: validator) { _, _ in wasCalled.withLock { $0 = true }
+            }
+        }
+        #expect(!wasCalled.withLock { $0 })
+        return try #require(error)
+    }
+
+    @Test("M14: a stream's status is looked at first; the error has the body, and the connection is kept")
+    func smallBody() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("gone", status: 404)
+        } run: { origin in
+            let session = HTTPSession.own()
+            let error = try await refusal(origin, session, .success)
+            #expect(error.code == .unacceptableStatus)
+            #expect(error.exchange?.text == "gone")
+            #expect(session.poolStatus.leased == 0)
+            _ = try await refusal(origin, session, .success)
+            #expect(origin.ledger.counts.connections == 1)
+        }
+    }
+
+    @Test("M14: of a large body that is refused no more than 64 KiB are kept", arguments: [false, true])
+    func largeBody(isChunked: Bool) async throws {
+        let response = OriginResponse.pattern(1 << 40).with { response in
+            if isChunked { response.framing = .chunked() }
+        }
+        try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
+            let session = HTTPSession.own()
+            let error = try await refusal(origin, session, .contentType("text/*"))
+            #expect(error.code == .unacceptableContentType)
+            #expect(error.exchange?.body == TestPattern.bytes(from: 0, count: 64 * 1024))
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
+    @Test("M14: a refused body that does not come is not waited for longer than two seconds")
+    func stalledBody() async throws {
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 500 No\r\nContent-Length: 10\r\n\r\nabc"), .stall)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let session = HTTPSession.own()
+            let start = ContinuousClock.now
+            let error = try await refusal(origin, session, .success)
+            #expect(ContinuousClock.now - start < .seconds(20))
+            #expect(error.exchange?.text == "abc")
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
+    @Test("A12: a stream's announced size and a closure's word are asked before the body")
+    func sizeAndClosure() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(100))) { origin in
+            let session = HTTPSession.own()
+            #expect(try await refusal(origin, session, .body(atMost: 99)).code == .bodyTooLarge)
+            #expect(try await refusal(origin, session, .body(atLeast: 101)).code == .unacceptableBody)
+            let request = try HTTPRequest(method: .get, url: origin.url())
+            let closure = ResponseValidator.custom { exchange in
+                #expect(exchange.body.isEmpty)
+                #expect(exchange.statusCode == 200)
+                throw Fault()
+            }
+            await #expect(throws: Fault.self) {
+                try await session.stream(request, validate: closure) { _, _ in Issue.record("handed out") }
+            }
+            let count = try await session.stream(request, validate: .standard.and(.body(atMost: 100))) {
+                try await $1.collect().count
+            }
+            #expect(count == 100)
+        }
+    }
+
+    @Test("M6: a session's validator is asked of its streams and downloads, and no file is left")
+    func ofSession() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { _ in
+            .text("<html>")
+        } run: { origin in
+            let session = HTTPSession.own { $0.validator = .contentType("application/zip") }
+            let request = try HTTPRequest(method: .get, url: origin.url())
+            let stream = await #expect(throws: HTTPError.self) {
+                try await session.stream(request) { _, _ in }
+            }
+            #expect(stream?.code == .unacceptableContentType)
+            let path = folder.path("f")
+            let download = await #expect(throws: HTTPError.self) {
+                try await session.download(origin.url(), to: path)
+            }
+            #expect(download?.code == .unacceptableContentType)
+            #expect(download?.exchange?.text == "<html>")
+            #expect(try folder.contents().isEmpty)
+        }
+    }
+}
