@@ -4,8 +4,8 @@ extension FuzzEntry {
     /// Bytes as JSON.
     ///
     /// An error names a byte of the input, or its end. What is read is written, in every style, as text that reads back
-    /// equal and is written the same again; it is no longer than what was read by more than escapes take; without its nulls
-    /// it has none left in objects.
+    /// equal and is written the same again; on one line it is no longer than what was read; without its nulls no object
+    /// has one.
     static let jsonValue = FuzzEntry("json-value") { (bytes) throws(FuzzFinding) in
         let value: JSONValue
         do throws(JSONError) {
