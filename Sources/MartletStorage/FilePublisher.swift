@@ -114,6 +114,13 @@ package final class FilePublisher: Sendable {
         end()
     }
 
+    /// Leaves the temporary file where it is, for whoever wants its bytes though it could not get its name.
+    /// - Returns: Its path.
+    package func keep() -> String {
+        end()
+        return temporaryPath
+    }
+
     private func end() {
         guard !isEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
         close(descriptor)

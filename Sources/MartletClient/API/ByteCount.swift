@@ -31,6 +31,21 @@ public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByI
     /// Orders by number.
     public static func < (left: ByteCount, right: ByteCount) -> Bool { left.bytes < right.bytes }
 
+    /// Reads a number of bytes.
+    /// - Throws: `DecodingError.dataCorrupted` for a negative one.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        bytes = try container.decode(Int.self, forKey: .bytes)
+        guard bytes >= 0 else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .bytes, in: container, debugDescription: "a number of bytes must not be negative")
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case bytes
+    }
+
     private static func product(_ count: Int, _ unit: Int) -> Int {
         let (value, overflow) = count.multipliedReportingOverflow(by: unit)
         return overflow ? .max : value

@@ -1,3 +1,5 @@
+public import SystemPackage
+
 /// Why a call failed: one type for everything that Martlet itself has to say.
 ///
 /// A cancelled call throws `CancellationError`, and a closure or decoder of the caller's its own error; neither is ever
@@ -131,6 +133,10 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     public var connectFailures: [ConnectFailure]
     /// The response, where its status or its body is what was wrong: the head, and the body as far as it was collected.
     public var exchange: HTTPExchange?
+
+    /// Where the bytes of a download are that was complete and could not get its name; `nil` where nothing was kept. Whoever
+    /// finds them there owns them, and removes them.
+    public var keptFile: FilePath?
 
     /// An error.
     public init(

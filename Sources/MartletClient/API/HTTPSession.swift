@@ -91,7 +91,8 @@ public actor HTTPSession {
             let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
             var body: [UInt8] = []
             do {
-                if !control.isExposed, answer.codings.isEmpty, let length = answer.announcedByteCount,
+                if !control.isExposed, !answer.exchange.isHeldBack(.down), answer.codings.isEmpty,
+                    let length = answer.announcedByteCount,
                     length <= UInt64(min(limit, HTTPSession.smallBodyByteCount))
                 {
                     body = try answer.receivedBody(Int(length))
@@ -101,10 +102,19 @@ public actor HTTPSession {
                     if answer.exchange.isFinished { return answer.exchange(with: body) }
                 }
                 let reader = BodyReader(answer, control: control, byteLimit: limit, received: body.count)
-                if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit) {
+                if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit),
+                    control.destination == nil
+                {
                     throw reader.tooLarge(limit)
                 }
-                while let piece = try await reader.next() {
+                while true {
+                    // Asked before each piece: what was taken and what follows are parted here, and nowhere else.
+                    if control.isExposed, let destination = control.destination {
+                        _ = control.claimDestination()
+                        try await answer.write(reader, after: body, to: destination)
+                        return answer.exchange(with: [])
+                    }
+                    guard let piece = try await reader.next() else { break }
                     if body.isEmpty { body = piece } else { body += piece }
                 }
             } catch var error as HTTPError {
@@ -260,6 +270,7 @@ public actor HTTPSession {
         }
         defer {
             core.calls.leave(number)
+            if core.bandwidth.hasTransfers { control.endTransfer(core.bandwidth) }
             if control.isExposed {
                 // Whoever still holds the task holds no connection, and no pool.
                 control.begin(.none)
@@ -396,50 +407,6 @@ public actor HTTPSession {
             return try HTTPURL(string)
         } catch {
             throw HTTPError(.invalidURL, phase: .preparing, message: error.description, underlying: error)
-        }
-    }
-
-    // MARK: The session
-
-    /// Counts of connections by what they do, and of requests that wait for one.
-    public nonisolated var poolStatus: PoolStatus {
-        core.pool.snapshot
-    }
-
-    /// How many calls run.
-    public nonisolated var runningCallCount: Int {
-        core.runningCount
-    }
-
-    /// What the session holds at this moment, host by host, and what all sessions of the process hold together.
-    ///
-    /// Takes time in proportion to the number of hosts and of open descriptors: meant for a look now and then, not for each
-    /// request.
-    public nonisolated var diagnostics: SessionDiagnostics {
-        SessionDiagnostics(core)
-    }
-
-    /// Changes how many connections there may be, while calls run; views share the change.
-    public nonisolated func setPoolLimits(_ limits: PoolLimits) {
-        core.pool.setLimits(limits)
-    }
-
-    /// Lets the calls that run end, then closes all connections. New calls throw at once; views share the end.
-    ///
-    /// It waits for those calls, so it must not be awaited by one of them, as in the closure of a stream.
-    public func finishAndInvalidate() async {
-        await invalidate(cancelling: false)
-    }
-
-    /// Cancels the calls that run and closes all connections; returns when they have ended. New calls throw at once;
-    /// views share the end.
-    public func invalidateAndCancel() async {
-        await invalidate(cancelling: true)
-    }
-
-    private func invalidate(cancelling: Bool) async {
-        if await core.invalidate(cancelling: cancelling) {
-            await configuration.delegate?.sessionInvalidated()
         }
     }
 }

@@ -34,8 +34,9 @@ public actor HTTPTask {
     /// The number of its call, as in ``SessionEvent/call`` and ``CallContext/number``: it differs from that of every other
     /// call of the process.
     public nonisolated let id: UInt64
-    /// What it moves.
-    public nonisolated let kind: Kind
+    /// What it moves; a task that became a download is one.
+    public nonisolated var kind: Kind { control.destination == nil ? givenKind : .download }
+    private nonisolated let givenKind: Kind
     /// What was asked for.
     public nonisolated let request: HTTPRequest
     private nonisolated let start = MonotonicTime.now()
@@ -48,7 +49,7 @@ public actor HTTPTask {
         kind: Kind, request: HTTPRequest, core: SessionCore,
         run: @escaping @Sendable (TransferControl, Outcome<HTTPResponse>) async throws -> HTTPExchange
     ) {
-        self.kind = kind
+        givenKind = kind
         self.request = request
         let id = CallNumber.next()
         self.id = id
@@ -92,12 +93,12 @@ public actor HTTPTask {
 
     /// How far the request's body has gone.
     public nonisolated var uploadProgress: ProgressSequence {
-        ProgressSequence(state: control.upload ?? ProgressState())
+        ProgressSequence(state: control.upload ?? ProgressState(), task: self)
     }
 
     /// How far the answer's body has come.
     public nonisolated var downloadProgress: ProgressSequence {
-        ProgressSequence(state: control.download ?? ProgressState())
+        ProgressSequence(state: control.download ?? ProgressState(), task: self)
     }
 
     /// What it is doing.
@@ -109,8 +110,8 @@ public actor HTTPTask {
         }
     }
 
-    /// Stops reading and writing. The peer is held by the TCP window, and the idle clock stands still; the total clock
-    /// goes on.
+    /// Stops reading and writing; a request that is not out yet waits. The peer is held by the TCP window, and the clocks of
+    /// the head and of idleness stand still; the total clock goes on.
     public func pause() {
         if control.pause() { tell(.suspended) }
     }
@@ -123,6 +124,33 @@ public actor HTTPTask {
     private func tell(_ kind: SessionEvent.Kind) {
         guard outcome.settled == nil else { return }
         events.tell(SessionEvent(kind, call: id, elapsed: MonotonicTime.now().since(start)))
+    }
+
+    /// Turns the task into a download, before its answer has come or amid its body: what was collected of the body, and all
+    /// that follows, goes to a file, which appears under its name when it is complete. No byte is lost or doubled, and the
+    /// limit of bodies in memory holds no longer. ``value`` has an empty body then.
+    ///
+    /// The body is written whatever the status is: ``response`` tells it before. Where the answer was complete already, its
+    /// body, which ``value`` keeps, is written.
+    ///
+    /// Returns when the file is there. Cancelling the task that awaits this does not cancel the call.
+    /// - Parameters:
+    ///   - path: The file's name; its folder must exist.
+    ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
+    /// - Throws: What ``value`` throws, ``HTTPError/Code/fileFailed`` among it; `.invalidRequest` where the task is a download
+    ///   already.
+    public func becomeDownload(to path: FilePath, overwrites: Bool = false) async throws {
+        let destination = DownloadDestination(path: path, overwrites: overwrites)
+        guard givenKind != .download, control.setDestination(destination) else {
+            throw HTTPError(
+                .invalidRequest, phase: .receivingBody, message: "the task is a download already")
+        }
+        let exchange = try await outcome.value
+        // The last piece had been taken when the destination was set: nobody looked for one behind it.
+        guard control.claimDestination() else { return }
+        let download = FileDownload(
+            path: path, overwrites: overwrites, origin: exchange.url.origin.description)
+        try await download.write(exchange.body)
     }
 
     /// Ends the call: ``value`` throws `CancellationError`, and the connection closes. Nothing where it has ended.

@@ -15,6 +15,11 @@ public struct IdempotencyKey: Hashable, Sendable {
         IdempotencyKey(kind: .value(text))
     }
 
+    /// The key; `nil` for one that is drawn for each call.
+    var text: String? {
+        if case .value(let text) = kind { text } else { nil }
+    }
+
     /// The fields with the key, unless they have one.
     func added(to fields: HTTPFields) -> HTTPFields {
         guard !fields.contains(.idempotencyKey) else { return fields }

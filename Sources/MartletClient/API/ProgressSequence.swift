@@ -13,6 +13,8 @@ public struct ProgressSequence: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     let state: ProgressState
+    /// The task whose progress it is; `nil` where nobody holds one.
+    var task: HTTPTask?
 
     /// One pass over the values.
     public struct Iterator: AsyncIteratorProtocol {
@@ -35,6 +37,26 @@ public struct ProgressSequence: AsyncSequence, Sendable {
     /// A pass that begins with the present value.
     public func makeAsyncIterator() -> Iterator {
         Iterator(state: state)
+    }
+
+    // MARK: The task
+
+    /// The newest value, without waiting.
+    public var current: TransferProgress { state.value }
+
+    /// Pauses the task whose progress this is, both directions of it, as ``HTTPTask/pause()``.
+    public func pause() async {
+        await task?.pause()
+    }
+
+    /// Lets the task go on, as ``HTTPTask/resume()``.
+    public func resume() async {
+        await task?.resume()
+    }
+
+    /// Cancels the task, as ``HTTPTask/cancel()``.
+    public func cancel() async {
+        await task?.cancel()
     }
 }
 

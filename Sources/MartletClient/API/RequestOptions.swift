@@ -86,6 +86,12 @@ public struct RequestOptions: Sendable {
         set { change { $0.validator = newValue } }
     }
 
+    /// How fast the call's bodies may go, besides the limits of the session; as fast as those allow by default.
+    public var bandwidth: BandwidthLimit {
+        get { rare?.bandwidth ?? .none }
+        set { change { $0.bandwidth = newValue } }
+    }
+
     /// Whether a request may be sent again on a fresh connection when a kept one turns out to have died, though its
     /// method is not idempotent; `false` by default (RFC 9110 §9.2.2).
     ///
@@ -103,6 +109,7 @@ public struct RequestOptions: Sendable {
         var usesCookies = true
         var idempotencyKey: IdempotencyKey?
         var validator: ResponseValidator?
+        var bandwidth = BandwidthLimit.none
     }
 
     /// One reference to it, so that options are copied fast.

@@ -43,6 +43,11 @@ public struct SessionConfiguration: Sendable {
     /// How many connections there may be, and for how long.
     public var pool = PoolLimits()
 
+    /// How fast bodies may go, all together and for each host; as fast as they can by default.
+    ///
+    /// It is changed while calls run by ``HTTPSession/setBandwidthLimits(_:)``. A view has the limits of its session.
+    public var bandwidth = BandwidthLimits.none
+
     /// What a response may look like before it is refused.
     public var wireLimits = WireLimits()
 

@@ -1,3 +1,5 @@
+import MartletTransport
+
 /// The five clocks of a call. Each is a named limit of its own; `nil` stops that clock.
 ///
 /// The error of a clock that ran out names it, the phase the call was in, and how long it waited.
@@ -31,5 +33,20 @@ public struct Timeouts: Hashable, Sendable, Codable {
         self.head = head
         self.idle = idle
         self.total = total
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case poolWait, connect, head, idle, total
+    }
+
+    /// Reads clocks; one that is missing is stopped.
+    /// - Throws: `DecodingError.dataCorrupted` for a negative one.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        poolWait = try container.duration(.poolWait)
+        connect = try container.duration(.connect)
+        head = try container.duration(.head)
+        idle = try container.duration(.idle)
+        total = try container.duration(.total)
     }
 }

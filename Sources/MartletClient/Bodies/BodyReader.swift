@@ -18,13 +18,16 @@ final class BodyReader: Sendable {
         var deliveredByteCount: UInt64 = 0
         /// When waiting for more is given up, where that is sooner than the clocks have it.
         var patience: MonotonicTime?
+        /// The most bytes that are handed out; `nil` for any number.
+        var byteLimit: Int?
+        /// What was handed out, where it is remembered.
+        var memory: BodyMemory?
     }
 
     let exchange: Exchange
     private let call: Call
     private let control: TransferControl
     private let attempts: Int
-    private let byteLimit: Int?
     /// Guards the decoder and what feeds it: whoever reads.
     private let state: Mutex<State>
 
@@ -36,8 +39,7 @@ final class BodyReader: Sendable {
         self.control = control
         attempts = answer.attempts
         expectedByteCount = answer.codings.isEmpty ? answer.announcedByteCount : nil
-        self.byteLimit = byteLimit
-        state = Mutex(State(deliveredByteCount: UInt64(received)))
+        state = Mutex(State(deliveredByteCount: UInt64(received), byteLimit: byteLimit))
         if !answer.codings.isEmpty {
             let limits = call.settings.configuration.decompressionLimits
             state.withLock { $0.decoder = ContentDecoder(codings: answer.codings, limits: limits) }
@@ -76,18 +78,49 @@ final class BodyReader: Sendable {
     }
 
     private func deliver(_ piece: [UInt8]) async throws -> [UInt8] {
-        try delivered(piece.count)
+        try delivered(piece)
         if let observer = call.observer { await observer.bodyReceived(piece.count) }
         return piece
     }
 
     /// Counts what is handed out, up to the limit.
     private func delivered(_ count: Int) throws {
-        let total = state.withLock { state in
+        let (total, limit) = state.withLock { state in
             state.deliveredByteCount += UInt64(count)
-            return state.deliveredByteCount
+            return (state.deliveredByteCount, state.byteLimit)
         }
-        if let byteLimit, total > UInt64(byteLimit) { throw tooLarge(byteLimit) }
+        if let limit, total > UInt64(limit) { throw tooLarge(limit) }
+    }
+
+    private func delivered(_ piece: [UInt8]) throws {
+        let (total, limit) = state.withLock { state in
+            state.deliveredByteCount += UInt64(piece.count)
+            state.memory?.add(piece)
+            return (state.deliveredByteCount, state.byteLimit)
+        }
+        if let limit, total > UInt64(limit) { throw tooLarge(limit) }
+    }
+
+    /// Hands out any number of bytes from now on: they go to a file.
+    func liftLimit() {
+        state.withLock { $0.byteLimit = nil }
+    }
+
+    /// Remembers what is handed out from now on.
+    func remember(upTo limit: Int) {
+        state.withLock { state in
+            guard state.memory == nil else { return }
+            state.memory = BodyMemory(limit: limit, isWhole: state.deliveredByteCount == 0)
+        }
+    }
+
+    /// What was handed out so far, which is remembered no longer; `nil` where that is not all known.
+    func takeMemory() -> [UInt8]? {
+        state.withLock { state in
+            if state.deliveredByteCount == 0 { return [] }
+            defer { state.memory = nil }
+            return state.memory?.bytes
+        }
     }
 
     func tooLarge(_ limit: Int) -> HTTPError {
@@ -145,7 +178,18 @@ final class BodyReader: Sendable {
         while true {
             do throws(ExchangeError) {
                 try await exchange.waitWhilePaused()
-                if let bytes = try attempt(size) {
+                var allowed = size
+                let isHeldBack = exchange.isHeldBack(.down)
+                if isHeldBack {
+                    allowed = try await exchange.allowance(of: size)
+                    if exchange.isPaused {
+                        exchange.giveBack(allowed)
+                        continue
+                    }
+                }
+                let received = try attempt(allowed)
+                if isHeldBack { exchange.giveBack(allowed - (received?.count ?? 0)) }
+                if let bytes = received {
                     if bytes.isEmpty { return nil }
                     control.download?.update { $0.completedByteCount += UInt64(bytes.count) }
                     state.withLock { state in
@@ -187,10 +231,25 @@ final class BodyReader: Sendable {
             let attempt: Exchange.BodyAttempt
             do throws(ExchangeError) {
                 try await exchange.waitWhilePaused()
+                var allowed = Int.max
+                let isHeldBack = exchange.isHeldBack(.down)
+                if isHeldBack {
+                    allowed = try await exchange.allowance(of: block.freeByteCount)
+                    if exchange.isPaused {
+                        exchange.giveBack(allowed)
+                        continue
+                    }
+                }
                 attempt = unsafe try block.fill { free throws(ExchangeError) in
+                    let free = unsafe UnsafeMutableRawBufferPointer(rebasing: free.prefix(allowed))
                     let attempt = unsafe try exchange.tryReadBody(into: free)
                     if case .bytes(let count) = attempt { return (count, attempt) }
                     return (0, attempt)
+                }
+                if isHeldBack {
+                    var count = 0
+                    if case .bytes(let received) = attempt { count = received }
+                    exchange.giveBack(allowed - count)
                 }
                 if case .wouldBlock = attempt {
                     if block.count > 0, mayStop() { return true }

@@ -14,6 +14,9 @@
         unsafe memory.deallocate()
     }
 
+    /// For how many more bytes there is room.
+    var freeByteCount: Int { unsafe memory.count - count }
+
     var isFull: Bool { unsafe count == memory.count }
 
     /// Lets a closure fill the free part.

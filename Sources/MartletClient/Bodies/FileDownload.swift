@@ -6,16 +6,12 @@ import SystemPackage
 struct FileDownload: Sendable {
     let path: FilePath
     let overwrites: Bool
-    let origin: String
+    let origin: String?
 
     /// Writes the whole body; what was written is removed when anything fails.
     /// - Parameter beginning: What was read of the body before.
     func write(_ reader: BodyReader, after beginning: ArraySlice<UInt8> = []) async throws {
-        let name = path.string
-        let collision: FilePublisher.Collision = overwrites ? .replace : .fail
-        let file = try await blocking { () throws(StorageError) in
-            try FilePublisher(path: name, collision: collision)
-        }
+        let file = try await open()
         let expected = reader.expectedByteCount.map { max($0, UInt64(beginning.count)) }
         let writer = WriteBehind(file, expected: expected)
         do {
@@ -25,13 +21,59 @@ struct FileDownload: Sendable {
             } else {
                 try await writeReceived(reader, writer)
             }
-            try await mapped { () async throws(StorageError) in try await writer.finish() }
+            try await finish(writer)
             try Task.checkCancellation()
-            try await blocking { () throws(StorageError) in try file.publish(collision: collision) }
+            try await publish(file)
         } catch {
             await writer.waitForWorker()
             await BlockingWorkers.shared.run { file.discard() }
             throw error
+        }
+    }
+
+    /// Writes bytes that are there as a whole.
+    func write(_ bytes: [UInt8]) async throws {
+        let (name, collision) = (path.string, collision)
+        try await blocking { () throws(StorageError) in
+            let file = try FilePublisher(path: name, collision: collision)
+            do throws(StorageError) {
+                try file.write(bytes)
+                try file.publish(collision: collision)
+            } catch {
+                file.discard()
+                throw error
+            }
+        }
+    }
+
+    private var collision: FilePublisher.Collision { overwrites ? .replace : .fail }
+
+    /// Makes the file, which has no name yet.
+    func open() async throws(HTTPError) -> FilePublisher {
+        let (name, collision) = (path.string, collision)
+        return try await blocking { () throws(StorageError) in
+            try FilePublisher(path: name, collision: collision)
+        }
+    }
+
+    /// Waits until all is written.
+    func finish(_ writer: WriteBehind) async throws(HTTPError) {
+        try await mapped { () async throws(StorageError) in try await writer.finish() }
+    }
+
+    /// Gives the file its name. Where all is written and synced, and only the name cannot be had, the bytes are kept.
+    func publish(_ file: FilePublisher) async throws(HTTPError) {
+        let collision = collision
+        do throws(HTTPError) {
+            try await blocking { () throws(StorageError) in try file.publish(collision: collision) }
+        } catch {
+            guard let fault = error.underlying as? StorageError, ["rename", "link"].contains(fault.operation)
+            else { throw error }
+            let kept = await BlockingWorkers.shared.run { file.keep() }
+            var failure = error
+            failure.keptFile = FilePath(kept)
+            failure.message += "; what was received is kept in \(kept)"
+            throw failure
         }
     }
 
@@ -54,7 +96,8 @@ struct FileDownload: Sendable {
         }
     }
 
-    private func append(_ bytes: ArraySlice<UInt8>, _ writer: WriteBehind) async throws {
+    /// Has bytes written, behind those that were.
+    func append(_ bytes: ArraySlice<UInt8>, _ writer: WriteBehind) async throws {
         var rest = bytes
         while !rest.isEmpty {
             let block = try await mapped { () async throws(StorageError) in

@@ -69,6 +69,43 @@ public struct ResponseBody: AsyncSequence, Sendable {
         try await download.write(reader, after: ArraySlice(beginning))
     }
 
+    /// The same body, which remembers from here on what it gives, so that ``write(to:_:overwrites:)`` can write all of it.
+    ///
+    /// - Parameter limit: The most bytes that are remembered; where more are taken, the whole can no longer be written.
+    public func remembering(upTo limit: ByteCount = .mebibytes(1)) -> ResponseBody {
+        reader.remember(upTo: limit.bytes)
+        return self
+    }
+
+    /// What of a body a download of it has.
+    public enum Extent: String, Hashable, Sendable {
+        /// What has not been taken yet.
+        case rest
+        /// All of it, what was taken from a body that is ``ResponseBody/remembering(upTo:)`` included.
+        case whole
+    }
+
+    /// Turns the body into a download, amid its stream: writes it to a file, which appears under its name when it is
+    /// complete, without losing or doubling a byte.
+    ///
+    /// - Parameters:
+    ///   - path: The file's name; its folder must exist.
+    ///   - extent: Whether what was taken before stands first in the file.
+    ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
+    /// - Throws: An ``HTTPError``: `.fileFailed`; `.limitExceeded` where the whole is wanted and what was taken is not
+    ///   remembered, or no longer. `CancellationError`.
+    public func write(to path: FilePath, _ extent: Extent, overwrites: Bool = false) async throws {
+        var taken: [UInt8] = []
+        if extent == .whole {
+            guard let memory = reader.takeMemory() else {
+                throw reader.limitExceeded(
+                    "what was taken of the body is not remembered, and so the whole cannot be written")
+            }
+            taken = memory
+        }
+        try await write(to: path, startingWith: taken, overwrites: overwrites)
+    }
+
     /// Fields that came behind a chunked body, once it has been read to its end.
     public var trailers: HTTPFields? {
         reader.exchange.trailers.map(HeadConversion.fields)

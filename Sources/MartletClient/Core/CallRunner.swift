@@ -42,6 +42,7 @@ struct CallRunner: Sendable {
             control.watcher?.sent(request.head)
             control.upload?.restart(of: request.bodyLength)
             call.observer?.upload?.restart(of: request.bodyLength)
+            if control.isExposed { try await hold() }
             let lease: Lease
             let waited: MonotonicTime
             switch try acquire(attempts) {
@@ -57,11 +58,13 @@ struct CallRunner: Sendable {
             control.begin(.exchanging(exchange))
             call.observer?.connected(lease.connection.stream.information, isReused: exchange.isReused)
             do throws(ExchangeError) {
+                if control.isExposed { try await exchange.waitWhilePaused() }
                 try exchange.send(request)
                 unused = nil
                 call.observer?.requestSent()
                 var received: (head: ResponseHead, framing: BodyFraming)?
                 while received == nil {
+                    if control.isExposed { try await exchange.waitWhilePaused() }
                     switch try exchange.tryReceiveHead() {
                     case .head(let head, let framing, let before):
                         interim += before
@@ -133,6 +136,20 @@ struct CallRunner: Sendable {
         }
     }
 
+    /// Waits while the call is paused, before it has a connection.
+    private func hold() async throws {
+        guard control.isPaused else { return }
+        control.begin(.none)
+        await control.waitWhilePaused(until: call.totalDeadline, on: core.loop)
+        if control.isCancelled || Task.isCancelled { throw CancellationError() }
+        guard MonotonicTime.now() < call.totalDeadline else {
+            throw HTTPError(
+                .timedOut, phase: .preparing, message: "the total clock ran out while the call was paused",
+                origin: call.url.origin.description, clock: .total,
+                elapsed: MonotonicTime.now().since(call.start))
+        }
+    }
+
     private func acquire(_ attempts: Int) throws -> ConnectionPool.Acquisition {
         do throws(ExchangeError) {
             return try core.pool.acquire(
@@ -172,7 +189,12 @@ struct CallRunner: Sendable {
                 head: call.timeouts.head, idle: call.timeouts.idle, totalDeadline: call.totalDeadline),
             loop: core.loop,
             onUpload: onUpload,
-            gate: control.isExposed ? control : nil)
+            gate: control.isExposed ? control : nil,
+            pace: TransferPace(
+                core.bandwidth,
+                lane: BandwidthLane(
+                    host: call.url.host,
+                    transfer: control.transferNumber(under: call.options.bandwidth, core.bandwidth))))
     }
 
     private func answer(

@@ -7,6 +7,8 @@ package final class SessionCore: Sendable {
     /// The connections.
     package let pool: ConnectionPool
     let loop: EventLoop
+    /// How fast bodies may go.
+    package let bandwidth: BandwidthGovernor
     /// What servers asked for, so that later calls answer unasked.
     let authenticationMemory = AuthenticationMemory()
     /// How many repetitions calls may still have.
@@ -22,6 +24,7 @@ package final class SessionCore: Sendable {
 
     init(configuration: SessionConfiguration, loop: EventLoop) {
         self.loop = loop
+        bandwidth = BandwidthGovernor(limits: configuration.bandwidth, loop: loop)
         pool = ConnectionPool(limits: configuration.pool, wireLimits: configuration.wireLimits, loop: loop)
     }
 

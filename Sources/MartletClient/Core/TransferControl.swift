@@ -18,6 +18,12 @@ package final class TransferControl: TransferGate {
         var activity = Activity.none
         var waiters: [UInt64: OneShot<Void>] = [:]
         var lastWaiter: UInt64 = 0
+        /// The number of the call's own limit of bandwidth.
+        var transfer: UInt64?
+        /// Where the answer's body goes, where it is to become a download.
+        var destination: DownloadDestination?
+        /// Whether somebody has seen to that.
+        var isDestinationClaimed = false
     }
 
     /// Guards the above: the call's tasks, and whoever cancels or pauses.
@@ -79,6 +85,52 @@ package final class TransferControl: TransferGate {
         case .waiting(let ticket): ticket.cancel()
         case .exchanging(let exchange): exchange.cancel()
         case .pausing(let pause): pause.interrupt()
+        }
+    }
+
+    // MARK: Bandwidth
+
+    /// The number of the call's own limit, which all of its requests are under together; `nil` where there is none.
+    func transferNumber(under limit: BandwidthLimit, _ governor: BandwidthGovernor) -> UInt64? {
+        guard limit != .none else { return nil }
+        return state.withLock { state in
+            let number = state.transfer ?? governor.enter(limit)
+            state.transfer = number
+            return number
+        }
+    }
+
+    /// Ends the call's own limit.
+    func endTransfer(_ governor: BandwidthGovernor) {
+        let number = state.withLock { state in
+            defer { state.transfer = nil }
+            return state.transfer
+        }
+        if let number { governor.leave(number) }
+    }
+
+    // MARK: Becoming a download
+
+    /// Where the answer's body goes; `nil` for memory.
+    var destination: DownloadDestination? {
+        state.withLock { $0.destination }
+    }
+
+    /// Takes it on oneself to write the body there; the first who does is the one.
+    func claimDestination() -> Bool {
+        state.withLock { state in
+            defer { state.isDestinationClaimed = true }
+            return state.destination != nil && !state.isDestinationClaimed
+        }
+    }
+
+    /// Has the answer's body written to a file.
+    /// - Returns: Whether it had nowhere to go before.
+    func setDestination(_ destination: DownloadDestination) -> Bool {
+        state.withLock { state in
+            guard state.destination == nil else { return false }
+            state.destination = destination
+            return true
         }
     }
 

@@ -23,7 +23,30 @@ public struct ProxyBypass: Hashable, Sendable {
 
         var pattern: Pattern
         var port: Int?
+
+        /// The entry as a list has it.
+        var text: String {
+            let place =
+                switch pattern {
+                case .everything: "*"
+                case .name(let name): name
+                case .network(let bytes, let bitCount) where bytes.count == 4:
+                    bytes.map { String($0) }.joined(separator: ".") + "/\(bitCount)"
+                case .network(let bytes, let bitCount):
+                    "[" + Entry.groups(bytes).joined(separator: ":") + "]/\(bitCount)"
+                }
+            return port.map { "\(place):\($0)" } ?? place
+        }
+
+        private static func groups(_ bytes: [UInt8]) -> [String] {
+            stride(from: 0, to: bytes.count - 1, by: 2).map { index in
+                String(Int(bytes[index]) << 8 | Int(bytes[index + 1]), radix: 16)
+            }
+        }
     }
+
+    /// The servers as a list, which says the same.
+    var text: String { entries.map(\.text).joined(separator: ",") }
 
     private let entries: [Entry]
 

@@ -13,22 +13,22 @@ public import MartletTransport
 /// An HTTP proxy is handed requests for `http` URLs, and asked for a tunnel to the server for `https` URLs; TLS inside of
 /// the tunnel is with the server, by the session's TLS settings. A SOCKS proxy is asked for a tunnel always.
 public struct ProxySettings: Sendable {
-    private enum Rule: Sendable {
+    enum Rule: Sendable {
         case none
         case environment
         case server(ProxyServer)
         case selector(@Sendable (HTTPRequest) -> ProxyServer?)
     }
 
-    private let rule: Rule
-    private var bypass = ProxyBypass.none
+    let rule: Rule
+    private(set) var bypass = ProxyBypass.none
     /// Whether `bypass` stands in for `no_proxy`, rather than beside it.
-    private var replacesExceptions = false
+    private(set) var replacesExceptions = false
     /// Credentials in place of those that a proxy has.
     private var credentials: ProxyCredentials?
     /// What becomes of the credentials that a proxy has, or is given here.
     private var change: (@Sendable (inout ProxyCredentials) -> Void)?
-    private var tunnelsEverything = false
+    private(set) var tunnelsEverything = false
 
     private init(_ rule: Rule) {
         self.rule = rule

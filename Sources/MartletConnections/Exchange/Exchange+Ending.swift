@@ -83,12 +83,14 @@ extension Exchange {
 
     /// Ends every wait of this exchange with an error, for good; nothing where it has ended.
     package func cancel() {
-        let (isRunning, writer) = state.withLock { state -> (Bool, UploadWriter?) in
-            guard !state.isReleased else { return (false, nil) }
+        let (isRunning, writer, turn) = state.withLock {
+            state -> (Bool, UploadWriter?, BandwidthGovernor.Wait?) in
+            guard !state.isReleased else { return (false, nil, nil) }
             state.isCancelled = true
-            return (true, state.writer)
+            return (true, state.writer, state.turn)
         }
         guard isRunning else { return }
+        turn?.interrupt()
         writer?.stop()
         connection.stream.interrupt()
     }

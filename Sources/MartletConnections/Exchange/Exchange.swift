@@ -19,6 +19,10 @@ package final class Exchange: Sendable {
         var isResponseComplete = false
         var interim: [ResponseHead] = []
         var reading = ReadBatchRule()
+        /// What the reader waits by for its turn, while there is a limit.
+        var turn: BandwidthGovernor.Wait?
+        /// When the last pause before the head ended: the clock of the head begins anew there.
+        var headResumed: MonotonicTime?
     }
 
     /// The connection.
@@ -30,6 +34,7 @@ package final class Exchange: Sendable {
     private let loop: EventLoop
     private let onUpload: (@Sendable (Int) -> Void)?
     let gate: (any TransferGate)?
+    let pace: TransferPace?
     /// Guards the above: the exchange's task, the writer's, and whoever cancels.
     let state = Mutex(State())
 
@@ -37,10 +42,12 @@ package final class Exchange: Sendable {
     /// - Parameters:
     ///   - onUpload: Told of the payload bytes of the body as they are written, on the writer's task.
     ///   - gate: Asked before each write and each read, so that a transfer can be paused.
+    ///   - pace: What the body is held to; `nil` for no limit, now and later.
     package init(
         lease: Lease, clocks: ExchangeClocks, loop: EventLoop, onUpload: (@Sendable (Int) -> Void)? = nil,
-        gate: (any TransferGate)? = nil
+        gate: (any TransferGate)? = nil, pace: TransferPace? = nil
     ) {
+        self.pace = pace
         self.lease = lease
         connection = lease.connection
         isReused = lease.isReused
@@ -67,7 +74,9 @@ package final class Exchange: Sendable {
         let began = MonotonicTime.now()
         var count = 0
         do throws(TransportError) {
-            count = try connection.stream.write(bytes, from: 0)
+            // A body that is held to a limit is not sent along with its head.
+            let first = bytes.count > request.head.count && isHeldBack(.up) ? request.head : bytes
+            count = try connection.stream.write(first, from: 0)
         } catch {
             throw failure(.transport(error))
         }
@@ -95,7 +104,7 @@ package final class Exchange: Sendable {
             connection: connection, request: request, rest: rest,
             restPayload: min(max(0, request.head.count - count), rest.count)..<rest.count, clocks: clocks,
             loop: loop,
-            onProgress: onUpload, transferGate: gate)
+            onProgress: onUpload, transferGate: gate, pace: pace)
         state.withLock { $0.writer = writer }
         writer.start()
     }
@@ -134,6 +143,7 @@ package final class Exchange: Sendable {
     /// Waits for the final head.
     package func receiveHead() async throws(ExchangeError) -> (head: ResponseHead, framing: BodyFraming) {
         while true {
+            try await waitWhilePaused()
             switch try tryReceiveHead() {
             case .head(let head, let framing, interim: _): return (head, framing)
             case .wouldBlock(let deadline, let clock): try await wait(until: deadline, clock)
@@ -170,7 +180,8 @@ package final class Exchange: Sendable {
             }
         }
         if let sent, let head = clocks.head {
-            let limit = sent.advanced(by: head)
+            let resumed = state.withLock { $0.headResumed }
+            let limit = max(sent, resumed ?? sent).advanced(by: head)
             if limit < clocks.totalDeadline { return (limit, .head) }
         }
         return (clocks.totalDeadline, .total)
@@ -289,7 +300,10 @@ package final class Exchange: Sendable {
                 return
             } catch {
                 // Nothing came down, but what goes up counts as well.
-                guard case .timedOut(.idle) = error.cause, state.withLock({ $0.writer })?.byteCount != sent
+                // One that is held to a limit is silent for as long as that asks.
+                let writer = state.withLock { $0.writer }
+                guard case .timedOut(.idle) = error.cause,
+                    writer?.byteCount != sent || writer?.isHeldBack == true
                 else { throw error }
             }
         }
@@ -299,6 +313,12 @@ package final class Exchange: Sendable {
     package func waitWhilePaused() async throws(ExchangeError) {
         if let gate, gate.isPaused {
             await gate.waitWhilePaused(until: clocks.totalDeadline, on: loop)
+            let now = MonotonicTime.now()
+            let isCancelled = state.withLock { state in
+                if state.phase == .awaitingHead { state.headResumed = now }
+                return state.isCancelled
+            }
+            if isCancelled { throw failure(.cancelled) }
         }
         try checkTotal()
     }
@@ -347,7 +367,7 @@ package final class Exchange: Sendable {
     ) async throws(ExchangeError) {
         if try await isReadable(by: deadline) { return }
         // A paused transfer is silent because it was asked to be.
-        if clock == .idle, gate?.isPaused == true { return }
+        if clock == .idle || clock == .head, gate?.isPaused == true { return }
         throw failure(.timedOut(clock))
     }
 
@@ -374,36 +394,5 @@ package final class Exchange: Sendable {
             default: throw failure(.transport(error))
             }
         }
-    }
-
-    // MARK: What is known
-
-    /// Whether the exchange is over: it was finished, or its response is complete.
-    package var isFinished: Bool {
-        state.withLock { $0.isReleased }
-    }
-
-    /// When the parts of the exchange happened, and how many bytes moved.
-    package var timeline: ExchangeTimeline {
-        state.withLock { state in
-            var timeline = state.timeline
-            timeline.sentByteCount += state.writer?.byteCount ?? 0
-            return timeline
-        }
-    }
-
-    /// The interim responses that came before the final head (RFC 9110 §15.2).
-    package var interimResponses: [ResponseHead] {
-        state.withLock { $0.interim }
-    }
-
-    /// The fields that came behind a chunked body; never merged into the head (RFC 9110 §6.5).
-    package var trailers: FieldBlock? {
-        connection.trailers
-    }
-
-    /// Whether a byte of the response has come.
-    package var hasReceivedAnyByte: Bool {
-        connection.hasReceivedAnyByte
     }
 }

@@ -27,6 +27,8 @@ final class UploadWriter: Sendable {
         /// What the failing write threw.
         var fault: TransportError?
         var task: Task<Void, Never>?
+        /// Whether it waits for its turn under a limit.
+        var isHeldBack = false
     }
 
     private let connection: HTTP1Connection
@@ -37,6 +39,7 @@ final class UploadWriter: Sendable {
     private let loop: EventLoop
     private let onProgress: (@Sendable (Int) -> Void)?
     private let transferGate: (any TransferGate)?
+    private let pace: TransferPace?
     /// Opened by the 100, or by a final head (then nothing is sent), or by time.
     private let gate = OneShot<Bool>()
     /// Guards the outcome and the count: the writing task, the exchange, and whoever cancels.
@@ -51,7 +54,8 @@ final class UploadWriter: Sendable {
     init(
         connection: HTTP1Connection, request: ExchangeRequest, rest: [UInt8], restPayload: Range<Int>,
         clocks: ExchangeClocks, loop: EventLoop,
-        onProgress: (@Sendable (Int) -> Void)?, transferGate: (any TransferGate)?
+        onProgress: (@Sendable (Int) -> Void)?, transferGate: (any TransferGate)?,
+        pace: TransferPace?
     ) {
         self.connection = connection
         self.request = request
@@ -61,6 +65,7 @@ final class UploadWriter: Sendable {
         self.loop = loop
         self.onProgress = onProgress
         self.transferGate = transferGate
+        self.pace = pace
     }
 
     /// Starts writing.
@@ -103,6 +108,11 @@ final class UploadWriter: Sendable {
     /// Bytes written so far.
     var byteCount: UInt64 {
         state.withLock { $0.byteCount }
+    }
+
+    /// Whether it is silent because a limit asks it to be.
+    var isHeldBack: Bool {
+        state.withLock { $0.isHeldBack }
     }
 
     /// The server has said 100: the body may go.
@@ -236,6 +246,9 @@ final class UploadWriter: Sendable {
     ///   - isLast: Whether the request is out with them.
     private func write(_ bytes: [UInt8], payload: Range<Int>, isLast: Bool = false) async -> Outcome? {
         var offset = 0
+        /// Up to where bytes may be written: all of them, unless there is a limit.
+        var end = isPaced ? 0 : bytes.count
+        var isGranted = false
         if bytes.isEmpty, isLast { noteWritten(0, 0..<0, isLast: true) }
         while offset < bytes.count {
             if let transferGate, transferGate.isPaused {
@@ -243,9 +256,17 @@ final class UploadWriter: Sendable {
                 if MonotonicTime.now() >= clocks.totalDeadline { return .failed(.timedOut(.total)) }
             }
             if isStopped { return .stopped }
+            if offset == end {
+                switch await allowance(from: offset, of: bytes.count, payload: payload) {
+                case .success(let next): (end, isGranted) = (next, isPaced)
+                case .failure(let outcome): return outcome.outcome
+                }
+                continue
+            }
             let count: Int
             do throws(TransportError) {
-                count = try tryWriting(bytes, from: offset, payload: payload, isLast: isLast)
+                count = try tryWriting(
+                    bytes, from: offset, upTo: end, payload: payload, isLast: isLast)
             } catch {
                 return .failed(.transport(error))
             }
@@ -254,8 +275,38 @@ final class UploadWriter: Sendable {
                 continue
             }
             offset += count
+            // A limit may have come since the last look.
+            if !isGranted, isPaced { end = offset }
         }
         return nil
+    }
+
+    private var isPaced: Bool { pace?.isActive(.up) ?? false }
+
+    /// Waits until some more may be written; what is framing goes along with the payload behind it.
+    /// - Returns: Up to where.
+    private func allowance(
+        from offset: Int, of count: Int, payload: Range<Int>
+    ) async -> Result<Int, End> {
+        let begin = max(offset, payload.lowerBound)
+        guard let pace, isPaced, begin < payload.upperBound else { return .success(count) }
+        let turn = BandwidthGovernor.Wait()
+        state.withLock { $0.isHeldBack = true }
+        defer { state.withLock { $0.isHeldBack = false } }
+        // Stopping the writer cancels its task.
+        let outcome = await withTaskCancellationHandler {
+            await pace.governor.take(
+                payload.upperBound - begin, .up, in: pace.lane, by: turn, until: clocks.totalDeadline)
+        } onCancel: {
+            turn.interrupt()
+        }
+        switch outcome {
+        case .value(let granted):
+            let end = begin + granted
+            return .success(end == payload.upperBound ? count : end)
+        case .timedOut: return .failure(End(outcome: .failed(.timedOut(.total))))
+        case .interrupted: return .failure(End(outcome: .stopped))
+        }
     }
 
     /// Writes what can be written at once.
@@ -263,11 +314,14 @@ final class UploadWriter: Sendable {
     /// The lock is held meanwhile, which is one call that does not wait, so that nobody sees its effect on the stream, or
     /// the peer's answer to it, before what it did is noted.
     private func tryWriting(
-        _ bytes: [UInt8], from offset: Int, payload: Range<Int>, isLast: Bool
+        _ bytes: [UInt8], from offset: Int, upTo limit: Int, payload: Range<Int>, isLast: Bool
     ) throws(TransportError) -> Int {
         try sending.withLock { _ throws(TransportError) in
             do throws(TransportError) {
-                let count = try connection.stream.write(bytes, from: offset)
+                let count =
+                    limit == bytes.count
+                    ? try connection.stream.write(bytes, from: offset)
+                    : try connection.stream.write(Array(bytes[offset..<limit]), from: 0)
                 let end = offset + count
                 noteWritten(
                     count, (offset..<end).clamped(to: payload), isLast: isLast && end == bytes.count)

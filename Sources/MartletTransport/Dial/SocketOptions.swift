@@ -17,6 +17,9 @@ public struct SocketOptions: Hashable, Sendable, Codable {
     /// The network interface to use, such as `eth0` (`SO_BINDTODEVICE`); `nil`, the default, for any.
     public var interfaceName: String?
 
+    /// How the network is asked to treat the packets; `nil`, the default, for as any others.
+    public var serviceClass: ServiceClass?
+
     /// The default options.
     public init() {}
 
@@ -29,6 +32,14 @@ public struct SocketOptions: Hashable, Sendable, Codable {
             try socket.setOption(SOL_SOCKET, SO_KEEPALIVE, 1)
             try socket.setOption(Int32(IPPROTO_TCP), TCP_KEEPIDLE, seconds)
             try socket.setOption(Int32(IPPROTO_TCP), TCP_KEEPINTVL, seconds)
+        }
+        if let serviceClass {
+            // The two bits below are for congestion notification, which is the system's.
+            switch family {
+            case .ipv4: try socket.setOption(Int32(IPPROTO_IP), IP_TOS, serviceClass.codePoint << 2)
+            case .ipv6: try socket.setOption(Int32(IPPROTO_IPV6), IPV6_TCLASS, serviceClass.codePoint << 2)
+            case .unix: break
+            }
         }
         if let interfaceName {
             var name = Array(interfaceName.utf8)

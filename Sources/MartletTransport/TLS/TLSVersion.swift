@@ -1,7 +1,7 @@
 import COpenSSL
 
 /// A version of TLS that Martlet speaks.
-public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable {
+public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codable {
     /// TLS 1.2 (RFC 5246).
     case tls12 = 12
     /// TLS 1.3 (RFC 8446).

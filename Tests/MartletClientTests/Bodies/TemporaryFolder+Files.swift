@@ -9,4 +9,12 @@ extension TemporaryFolder {
     func write(_ bytes: [UInt8], to name: String) throws {
         try Data(bytes).write(to: URL(filePath: path + "/" + name))
     }
+
+    /// The content of a file.
+    func bytes(of name: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: URL(filePath: path + "/" + name)))
+    }
+
+    /// Whether there is a file of the name.
+    func contains(_ name: String) -> Bool { FileManager.default.fileExists(atPath: path + "/" + name) }
 }

@@ -23,7 +23,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It is told of head, body, metrics and end, in this order")
+    @Test("A5: It is told of head, body, metrics and end, in this order")
     func order() async throws {
         try await TestOrigin.withOrigin { _ in
             .pattern(300_000)
@@ -63,7 +63,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It is told how far a body has gone, the last state in any case, before the call ends")
+    @Test("A5: It is told how far a body has gone, the last state in any case, before the call ends")
     func sent() async throws {
         try await TestOrigin.withOrigin(handler: .upload) { origin async throws in
             let delegate = RecordingDelegate()
@@ -77,7 +77,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It answers challenges")
+    @Test("A5: It answers challenges")
     func challenge() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == "Basic dXNlcjpwYXNz"
@@ -122,7 +122,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It allows a redirect, sends it elsewhere, or takes it for the answer")
+    @Test("A5: It allows a redirect, sends it elsewhere, or takes it for the answer")
     func redirect() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text(request.path)
@@ -163,7 +163,7 @@ struct SessionDelegateTests {
     }
 
     @Test(
-        "It gives a body that can be read only once another time, for a redirect, a challenge and a retry",
+        "A5: It gives a body that can be read only once another time, for a redirect, a challenge and a retry",
         arguments: [307, 401, 503])
     func newBody(_ status: Int) async throws {
         try await TestOrigin.withOrigin { request in
@@ -212,7 +212,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It cancels a call by the answer's head")
+    @Test("A5: It cancels a call by the answer's head")
     func cancel() async throws {
         try await TestOrigin.withOrigin { _ in
             .pattern(1 << 30)
@@ -226,7 +226,7 @@ struct SessionDelegateTests {
     }
 
     @Test(
-        "It turns a body into a download, whole, coded or not, collected or streamed",
+        "A5: It turns a body into a download, whole, coded or not, collected or streamed",
         arguments: [false, true], [false, true])
     func becomeDownload(isCoded: Bool, isStreamed: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -279,7 +279,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A body that was read in part goes on into a file and loses no byte")
+    @Test("A5: A body that was read in part goes on into a file and loses no byte")
     func amidBody() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -311,7 +311,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It chooses where a download goes, and is told when it is there")
+    @Test("A5: It chooses where a download goes, and is told when it is there")
     func destination() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -326,7 +326,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It is told of a failure, and of nothing else of that call")
+    @Test("A5: It is told of a failure, and of nothing else of that call")
     func failure() async throws {
         try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .close)) {
             origin async throws in
@@ -337,7 +337,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It is told of the session's end once, behind the calls that ran")
+    @Test("A5: It is told of the session's end once, behind the calls that ran")
     func invalidated() async throws {
         let script = ServerScript(.expectRequestHead, .signal("head"), .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin async throws in

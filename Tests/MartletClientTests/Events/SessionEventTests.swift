@@ -33,7 +33,7 @@ struct SessionEventTests {
         return all
     }
 
-    @Test("A call is told from its start to its end")
+    @Test("A6: A call is told from its start to its end")
     func call() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("hello")
@@ -86,7 +86,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("A failure is told by its code, a cancel as such")
+    @Test("A6: A failure is told by its code, a cancel as such")
     func ends() async throws {
         let scripts = [
             ServerScript(.expectRequestHead, .close),
@@ -115,7 +115,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("A slow subscriber loses the oldest events and is told how many; others lose none")
+    @Test("A6: A slow subscriber loses the oldest events and is told how many; others lose none")
     func slow() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -190,7 +190,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("Subscribers that went away are not told, and calls then make no events")
+    @Test("A6: Subscribers that went away are not told, and calls then make no events")
     func gone() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")

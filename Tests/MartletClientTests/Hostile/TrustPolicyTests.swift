@@ -20,7 +20,7 @@ struct TrustPolicyTests {
 
     private static let spare = PinText.unused(1)
 
-    @Test("A pinned authority passes, on a resumed connection too, and another pin sends nothing")
+    @Test("A13: A pinned authority passes, on a resumed connection too, and another pin sends nothing")
     func pins() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
             let configuration = configuration(origin)
@@ -81,7 +81,7 @@ struct TrustPolicyTests {
         }
     }
 
-    @Test("A custom policy that denies sends nothing; one that accepts a stranger gets the answer")
+    @Test("A13: A custom policy that denies sends nothing; one that accepts a stranger gets the answer")
     func custom() async throws {
         try await TestOrigin.withOrigin(.tls(.selfSigned), respond: { _ in .text("good") }) { origin in
             var configuration = configuration(origin)
@@ -161,7 +161,7 @@ struct TrustPolicyTests {
         }
     }
 
-    @Test("An identity is shown to the host it is configured for, and to no other")
+    @Test("K13: An identity is shown to the host it is configured for, and to no other")
     func identityPerHost() async throws {
         try await TestOrigin.withOrigin(.tls(.demandsClientCertificate), respond: { _ in .text("good") }) {
             origin in
@@ -183,7 +183,7 @@ struct TrustPolicyTests {
         }
     }
 
-    @Test("What one host is trusted by, another is not")
+    @Test("K13: What one host is trusted by, another is not")
     func trustPerHost() async throws {
         try await TestOrigin.withOrigin(.tls(.selfSigned), respond: { _ in .text("good") }) { origin in
             var configuration = configuration(origin)

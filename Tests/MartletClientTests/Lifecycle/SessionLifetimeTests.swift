@@ -62,7 +62,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("Finishing lets calls end, then closes what is open, and refuses new ones at once")
+    @Test("A4: Finishing lets calls end, then closes what is open, and refuses new ones at once")
     func finish() async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { request in
@@ -93,7 +93,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("Cancelling ends calls wherever they are")
+    @Test("A4: Cancelling ends calls wherever they are")
     func cancel() async throws {
         try await TestOrigin.withOrigin { request in
             if request.path == "/body" {

@@ -17,7 +17,7 @@ struct AuthenticationSessionTests {
         }
     }
 
-    @Test("A handler is asked, at most three times, and then the 401 is the answer")
+    @Test("M11: A handler is asked, at most three times, and then the 401 is the answer")
     func handler() async throws {
         let counter = Mutex(0)
         try await TestOrigin.withOrigin { _ in
@@ -36,7 +36,7 @@ struct AuthenticationSessionTests {
         #expect(counter.withLock { $0 } >= 1)
     }
 
-    @Test("The handler's credentials are sent, and the metrics show the challenge")
+    @Test("M11: The handler's credentials are sent, and the metrics show the challenge")
     func accepted() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == "Basic dTpw" ? .text("in") : AuthenticationSessionTests.basic

@@ -17,7 +17,7 @@ struct InterceptorTests {
         }
     }
 
-    @Test("Each request that goes out is changed, those behind redirects too")
+    @Test("M5: Each request that goes out is changed, those behind redirects too")
     func adapts() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a"
@@ -55,7 +55,7 @@ struct InterceptorTests {
         }
     }
 
-    @Test("One can have a request sent again, and a loop of it has an end")
+    @Test("M5: One can have a request sent again, and a loop of it has an end")
     func again() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/ever"

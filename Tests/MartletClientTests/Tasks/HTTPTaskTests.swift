@@ -110,7 +110,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A paused task stops its sender; resumed it completes")
+        @Test("A2: A paused task stops its sender; resumed it completes")
         func pauseReceiving() async throws {
             let size: UInt64 = 64 << 20
             try await TestOrigin.withOrigin(handler: .fixed(.pattern(size))) { origin in
@@ -131,7 +131,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A paused upload sends nothing; resumed it completes")
+        @Test("A2: A paused upload sends nothing; resumed it completes")
         func pauseSending() async throws {
             let size: UInt64 = 64 << 20
             try await TestOrigin.withOrigin { request in
@@ -151,7 +151,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A paused task can be cancelled", arguments: [false, true])
+        @Test("A2: A paused task can be cancelled", arguments: [false, true])
         func cancelPaused(isUpload: Bool) async throws {
             try await TestOrigin.withOrigin { request in
                 for try await _ in request.body {}
@@ -177,7 +177,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Pausing holds the idle clock")
+        @Test("A2: Pausing holds the idle clock")
         func idleClockStands() async throws {
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab"), .await("paused"),
@@ -216,7 +216,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Pausing does not hold the total clock", arguments: [false, true])
+        @Test("A2: Pausing does not hold the total clock", arguments: [false, true])
         func totalClockGoesOn(isUpload: Bool) async throws {
             try await TestOrigin.withOrigin { request in
                 for try await _ in request.body {}

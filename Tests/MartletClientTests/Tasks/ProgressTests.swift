@@ -26,7 +26,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("Values only grow, and the last one tells the end and comes to every subscriber")
+    @Test("M10: Values only grow, and the last one tells the end and comes to every subscriber")
     func subscribers() async throws {
         try await TestOrigin.withOrigin(scripts: ProgressTests.script) { origin in
             let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
@@ -106,7 +106,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("The closure of an upload is told the last state")
+    @Test("M10: The closure of an upload is told the last state")
     func uploadClosure() async throws {
         let values = Mutex<[TransferProgress]>([])
         try await TestOrigin.withOrigin { request in

@@ -2,7 +2,7 @@
 ///
 /// A decompression bomb turns kilobytes on the wire into gigabytes in memory or on disk. These limits hold
 /// for what is decoded; bodies without a content coding are not touched by them.
-public struct DecompressionLimits: Hashable, Sendable {
+public struct DecompressionLimits: Hashable, Sendable, Codable {
     /// The most bytes a body may have once decoded; default nil, no limit of its own.
     ///
     /// Values below 0 count as 0. It stops bombs whose ratio is modest but whose size is not.

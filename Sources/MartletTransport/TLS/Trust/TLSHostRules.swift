@@ -19,6 +19,13 @@ public struct TLSHostRules: Hashable, Sendable {
     /// Whether there are no rules.
     public var isEmpty: Bool { exact.isEmpty && wildcards.isEmpty }
 
+    /// All rules by their patterns.
+    var byPattern: [String: TLSHostSettings] {
+        var all = exact
+        for (domain, rule) in wildcards { all["*." + domain] = rule }
+        return all
+    }
+
     /// The rule of a pattern; letters' case, brackets around an address and a dot at the end make no difference.
     public subscript(pattern: String) -> TLSHostSettings? {
         get {

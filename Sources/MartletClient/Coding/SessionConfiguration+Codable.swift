@@ -1,0 +1,76 @@
+import MartletTransport
+
+/// A configuration is encoded as far as it is data.
+///
+/// Left out, and as in ``SessionConfiguration/default`` when it is decoded: code (the delegate, interceptors, the resolver, the
+/// logger, and what measures and traces), the cookie jar, and secrets: ``authentication``, the credentials of proxies,
+/// identities with their keys and pass phrases, and the fields `Authorization`, `Proxy-Authorization`, `Cookie` and
+/// `Set-Cookie` of ``headers``. Where a closure decides about trust or about proxies, encoding throws: without it others would be
+/// trusted, or calls would go another way.
+///
+/// Keys that are not known are ignored, as a later version may write them; those that are missing have their default; values
+/// that are out of range throw.
+extension SessionConfiguration: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case timeouts, bufferedBodyLimit, headers, userAgent, decompressesResponses, decompressionLimits
+        case continueTimeout, pool, bandwidth, wireLimits, tls, proxy, redirects, retry
+        case resolveOverrides, connectRedirections, unixSocketPath, connectRace, socketOptions, priority
+    }
+
+    /// Reads a configuration.
+    /// - Throws: `DecodingError`, also for a value that is out of range.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self = .default
+        timeouts = try container.value(.timeouts, or: timeouts)
+        bufferedBodyLimit = try container.value(.bufferedBodyLimit, or: bufferedBodyLimit)
+        headers = try container.value(.headers, or: headers)
+        // No agent is a choice of its own.
+        if container.contains(.userAgent) {
+            userAgent = try container.decodeIfPresent(String.self, forKey: .userAgent)
+        }
+        decompressesResponses = try container.value(.decompressesResponses, or: decompressesResponses)
+        decompressionLimits = try container.value(.decompressionLimits, or: decompressionLimits)
+        continueTimeout = try container.duration(.continueTimeout) ?? continueTimeout
+        pool = try container.value(.pool, or: pool)
+        bandwidth = try container.value(.bandwidth, or: bandwidth)
+        wireLimits = try container.value(.wireLimits, or: wireLimits)
+        tls = try container.value(.tls, or: tls)
+        proxy = try container.value(.proxy, or: proxy)
+        redirects = try container.value(.redirects, or: redirects)
+        retry = try container.value(.retry, or: retry)
+        resolveOverrides = try container.value(.resolveOverrides, or: resolveOverrides)
+        connectRedirections = try container.value(.connectRedirections, or: connectRedirections)
+        unixSocketPath = try container.decodeIfPresent(String.self, forKey: .unixSocketPath)
+        connectRace = try container.value(.connectRace, or: connectRace)
+        socketOptions = try container.value(.socketOptions, or: socketOptions)
+        priority = try container.value(.priority, or: priority)
+    }
+
+    /// Writes the configuration, without secrets and without code.
+    /// - Throws: `EncodingError.invalidValue` where a closure decides about trust or about proxies, and where a root's text
+    ///   holds a private key.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(timeouts, forKey: .timeouts)
+        try container.encode(bufferedBodyLimit, forKey: .bufferedBodyLimit)
+        try container.encode(headers.withoutSecrets, forKey: .headers)
+        try container.encode(userAgent, forKey: .userAgent)
+        try container.encode(decompressesResponses, forKey: .decompressesResponses)
+        try container.encode(decompressionLimits, forKey: .decompressionLimits)
+        try container.encode(continueTimeout, forKey: .continueTimeout)
+        try container.encode(pool, forKey: .pool)
+        try container.encode(bandwidth, forKey: .bandwidth)
+        try container.encode(wireLimits, forKey: .wireLimits)
+        try container.encode(tls, forKey: .tls)
+        try container.encode(proxy, forKey: .proxy)
+        try container.encode(redirects, forKey: .redirects)
+        try container.encode(retry, forKey: .retry)
+        try container.encode(resolveOverrides, forKey: .resolveOverrides)
+        try container.encode(connectRedirections, forKey: .connectRedirections)
+        try container.encodeIfPresent(unixSocketPath, forKey: .unixSocketPath)
+        try container.encode(connectRace, forKey: .connectRace)
+        try container.encode(socketOptions, forKey: .socketOptions)
+        try container.encode(priority, forKey: .priority)
+    }
+}

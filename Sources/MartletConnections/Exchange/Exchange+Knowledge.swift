@@ -1,0 +1,34 @@
+package import MartletWire
+import Synchronization
+
+// What is known of an exchange, while it runs and behind its end.
+extension Exchange {
+    /// Whether the exchange is over: it was finished, or its response is complete.
+    package var isFinished: Bool {
+        state.withLock { $0.isReleased }
+    }
+
+    /// When the parts of the exchange happened, and how many bytes moved.
+    package var timeline: ExchangeTimeline {
+        state.withLock { state in
+            var timeline = state.timeline
+            timeline.sentByteCount += state.writer?.byteCount ?? 0
+            return timeline
+        }
+    }
+
+    /// The interim responses that came before the final head (RFC 9110 §15.2).
+    package var interimResponses: [ResponseHead] {
+        state.withLock { $0.interim }
+    }
+
+    /// The fields that came behind a chunked body; never merged into the head (RFC 9110 §6.5).
+    package var trailers: FieldBlock? {
+        connection.trailers
+    }
+
+    /// Whether a byte of the response has come.
+    package var hasReceivedAnyByte: Bool {
+        connection.hasReceivedAnyByte
+    }
+}

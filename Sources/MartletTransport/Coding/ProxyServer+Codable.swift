@@ -1,0 +1,62 @@
+extension ProxyServer: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case scheme
+        case host
+        case port
+        case tls
+        case tunnelsEverything
+    }
+
+    /// Reads a proxy, without credentials.
+    /// - Throws: `DecodingError`, also for a scheme, a host or a port that is none.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let kind: Kind
+        switch try container.decode(String.self, forKey: .scheme) {
+        case "http": kind = .http
+        case "https": kind = .https
+        case "socks5": kind = .socks5(.resolvedLocally)
+        case "socks5h": kind = .socks5(.resolvedRemotely)
+        case let other:
+            throw DecodingError.dataCorruptedError(
+                forKey: .scheme, in: container, debugDescription: "“\(other)” is no proxy's scheme")
+        }
+        let host = try container.decode(String.self, forKey: .host)
+        guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy(ProxyServer.isOfHost) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .host, in: container,
+                debugDescription: "a host is a name in lower-case ASCII, or an address without brackets")
+        }
+        self.init(
+            kind: kind, host: host, port: try container.number(.port, in: 1...65_535, or: 1080),
+            tls: try container.value(.tls, or: TLSSettings()),
+            tunnelsEverything: try container.value(.tunnelsEverything, or: false))
+    }
+
+    private static func isOfHost(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"):
+            true
+        default: false
+        }
+    }
+
+    /// Writes the proxy. Credentials and identities are left out: secrets are never encoded.
+    /// - Throws: `EncodingError.invalidValue` as ``TLSSettings/encode(to:)``.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        let scheme =
+            switch kind {
+            case .http: "http"
+            case .https: "https"
+            case .socks5(.resolvedLocally): "socks5"
+            case .socks5(.resolvedRemotely): "socks5h"
+            }
+        try container.encode(scheme, forKey: .scheme)
+        try container.encode(host, forKey: .host)
+        try container.encode(port, forKey: .port)
+        if kind == .https { try container.encode(tls, forKey: .tls) }
+        try container.encode(tunnelsEverything, forKey: .tunnelsEverything)
+    }
+}

@@ -1,0 +1,202 @@
+import MartletClient
+import MartletTesting
+import Testing
+
+extension OneAtATime {
+    @Suite("Limits of bandwidth")
+    struct BandwidthTests {
+        private static let size = 900_000
+        private static let perSecond = 1_000_000
+
+        /// The shortest time that the bytes can take: the burst of 50 ms is free, and 5 % are.
+        private static func shortest(_ byteCount: Int, at rate: Int) -> Duration {
+            .seconds(0.95 * (Double(byteCount) / Double(rate) - 0.05))
+        }
+
+        enum Way: String, CaseIterable, Sendable {
+            case collected, downloaded, sentBytes, sentStream, perHost, perCall
+        }
+
+        @Test(
+            "A11: bodies keep to a rate, down and up, for the session, a host and a call",
+            arguments: Way.allCases)
+        func keepsRate(_ way: Way) async throws {
+            let folder = try TemporaryFolder()
+            let (size, rate) = (BandwidthTests.size, BandwidthRate.bytesPerSecond(BandwidthTests.perSecond))
+            try await TestOrigin.withOrigin { request in
+                var count = 0
+                for try await chunk in request.body { count += chunk.count }
+                return count > 0 ? .text("\(count)") : .pattern(UInt64(size))
+            } run: { origin async throws in
+                let session = HTTPSession.own { configuration in
+                    switch way {
+                    case .collected, .downloaded: configuration.bandwidth.total.down = rate
+                    case .sentBytes, .sentStream: configuration.bandwidth.total.up = rate
+                    case .perHost: configuration.bandwidth.perHost.down = rate
+                    case .perCall: break
+                    }
+                }
+                let begun = ContinuousClock.now
+                switch way {
+                case .downloaded: try await session.download(origin.url(), to: folder.path("file"))
+                case .sentBytes, .sentStream:
+                    let bytes = TestPattern.bytes(from: 0, count: size)
+                    let answer = try await session.send(
+                        try HTTPRequest(.put, origin),
+                        body: way == .sentBytes ? .bytes(bytes) : .pattern(UInt64(size)))
+                    #expect(answer.text == "\(size)")
+                case .perCall:
+                    var options = RequestOptions()
+                    options.bandwidth.down = rate
+                    let answer = try await session.send(try HTTPRequest(.get, origin), options: options)
+                    #expect(TestPattern.firstMismatch(in: answer.body, at: 0) == nil)
+                case .collected, .perHost:
+                    let answer = try await session.get(origin.url())
+                    #expect(answer.body.count == size)
+                    #expect(TestPattern.firstMismatch(in: answer.body, at: 0) == nil)
+                }
+                let taken = ContinuousClock.now - begun
+                #expect(taken >= BandwidthTests.shortest(size, at: BandwidthTests.perSecond))
+                #expect(taken < .seconds(8))
+                #expect(session.core.bandwidth.waitingCount == 0)
+            }
+        }
+
+        @Test("A11: transfers at once share the session's rate, over TLS too")
+        func shared() async throws {
+            try await TestOrigin.withOrigin(.tls()) { _ in
+                .pattern(300_000)
+            } run: { origin async throws in
+                let session = HTTPSession.trusting(origin) {
+                    $0.bandwidth.total.down = .bytesPerSecond(1_000_000)
+                }
+                let url = origin.url()
+                let begun = ContinuousClock.now
+                try await withThrowingTaskGroup(of: Int?.self) { group in
+                    for _ in 1...4 {
+                        group.addTask {
+                            TestPattern.firstMismatch(in: try await session.get(url).body, at: 0)
+                        }
+                    }
+                    for try await mismatch in group { #expect(mismatch == nil) }
+                }
+                #expect(ContinuousClock.now - begun >= BandwidthTests.shortest(1_200_000, at: 1_000_000))
+            }
+        }
+
+        @Test("A11: a change acts on calls that run, either way")
+        func change() async throws {
+            try await TestOrigin.withOrigin { _ in
+                .pattern(1 << 40)
+            } run: { origin async throws in
+                let session = HTTPSession.own { $0.bandwidth.total.down = .bytesPerSecond(2_000) }
+                let task = await session.task(
+                    for: try HTTPRequest(.get, origin),
+                    options: RequestOptions(bodyLimit: .gibibytes(1 << 20)))
+                _ = try await task.response
+                let progress = task.downloadProgress
+                session.setBandwidthLimits(.none)
+                #expect(
+                    await eventually(within: .seconds(5)) { progress.current.completedByteCount > 4 << 20 })
+                session.setBandwidthLimits(
+                    BandwidthLimits(total: BandwidthLimit(down: .bytesPerSecond(1_000))))
+                // What was being read when the limit came is through; from then on it is the limit's.
+                #expect(await eventually { session.core.bandwidth.waitingCount == 1 })
+                let before = progress.current.completedByteCount
+                _ = await settledFor(.milliseconds(400))
+                #expect(progress.current.completedByteCount - before < 1_500)
+                await task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+            }
+        }
+
+        @Test("The idle clock does not run while a limit holds a body back", arguments: [false, true])
+        func idleClock(isUpload: Bool) async throws {
+            try await TestOrigin.withOrigin { request in
+                var count = 0
+                for try await chunk in request.body { count += chunk.count }
+                return isUpload ? .text("\(count)") : .bytes(Array(repeating: 7, count: 8))
+            } run: { origin async throws in
+                let rate = BandwidthRate(bytesPerSecond: 10, burst: 1)
+                let session = HTTPSession.own {
+                    $0.bandwidth.total = BandwidthLimit(
+                        up: isUpload ? rate : nil, down: isUpload ? nil : rate)
+                    $0.timeouts.idle = .milliseconds(40)
+                }
+                let answer = try await session.send(
+                    try HTTPRequest(isUpload ? .put : .get, origin),
+                    body: isUpload ? .bytes(Array(repeating: 7, count: 8)) : .none)
+                #expect(isUpload ? answer.text == "8" : answer.body.count == 8)
+            }
+        }
+
+        @Test(
+            "A call that waits for its turn is cancelled at once, and the total clock ends it",
+            arguments: [false, true], [false, true])
+        func ending(isUpload: Bool, isCancelled: Bool) async throws {
+            try await TestOrigin.withOrigin { request in
+                for try await _ in request.body {}
+                return .pattern(100_000)
+            } run: { origin async throws in
+                let rate = BandwidthRate(bytesPerSecond: 1, burst: 1)
+                let session = HTTPSession.own {
+                    $0.bandwidth.total = BandwidthLimit(
+                        up: isUpload ? rate : nil, down: isUpload ? nil : rate)
+                    if !isCancelled { $0.timeouts.total = .milliseconds(400) }
+                }
+                let task = await session.task(
+                    for: try HTTPRequest(isUpload ? .put : .get, origin),
+                    body: isUpload ? .pattern(1 << 20) : .none)
+                if isCancelled {
+                    #expect(await eventually { session.core.bandwidth.waitingCount == 1 })
+                    let begun = ContinuousClock.now
+                    await task.cancel()
+                    await #expect(throws: CancellationError.self) { try await task.value }
+                    #expect(ContinuousClock.now - begun < .milliseconds(500))
+                } else {
+                    let error = try #require(await #expect(throws: HTTPError.self) { try await task.value })
+                    #expect(error.clock == .total)
+                }
+                #expect(await eventually { session.core.bandwidth.waitingCount == 0 })
+                #expect(session.poolStatus.leased == 0)
+            }
+        }
+
+        @Test("A limit of a call ends with it")
+        func callsEnd() async throws {
+            try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+                let session = HTTPSession.own()
+                var options = RequestOptions()
+                options.bandwidth.down = .bytesPerSecond(1_000)
+                _ = try await session.send(try HTTPRequest(.get, origin), options: options)
+                #expect(!session.core.bandwidth.isActive(.down))
+                #expect(!session.core.bandwidth.hasTransfers)
+            }
+        }
+
+        @Test("A paused task takes none of what others may have")
+        func paused() async throws {
+            try await TestOrigin.withOrigin { request in
+                request.path == "/big" ? .pattern(1 << 30) : .pattern(100_000)
+            } run: { origin async throws in
+                let session = HTTPSession.own { $0.bandwidth.total.down = .bytesPerSecond(1_000_000) }
+                let task = await session.task(
+                    for: try HTTPRequest(.get, origin, "/big"),
+                    options: RequestOptions(bodyLimit: .gibibytes(2)))
+                _ = try await task.response
+                await task.pause()
+                #expect(try await session.get(origin.url()).body.count == 100_000)
+                let progress = task.downloadProgress
+                let still = await settled { progress.current.completedByteCount }
+                #expect(progress.current.completedByteCount == still)
+                await task.cancel()
+            }
+        }
+
+        /// Lets time pass, with the thread free.
+        private func settledFor(_ duration: Duration) async -> Bool {
+            let end = ContinuousClock.now + duration
+            return await eventually { ContinuousClock.now >= end }
+        }
+    }
+}

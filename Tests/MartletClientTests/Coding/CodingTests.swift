@@ -1,0 +1,195 @@
+import FoundationEssentials
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Configurations and requests as data")
+struct CodingTests {
+    private static func json(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    private static func decode<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
+        try JSONDecoder().decode(type, from: Data(text.utf8))
+    }
+
+    /// Everything that can be said, said otherwise than by default.
+    private static func changed() throws -> SessionConfiguration {
+        var configuration = SessionConfiguration.ephemeral
+        configuration.timeouts = Timeouts(
+            poolWait: .seconds(1), connect: .milliseconds(2_500), head: nil, idle: .seconds(4),
+            total: .seconds(5))
+        configuration.bufferedBodyLimit = .kibibytes(3)
+        configuration.headers[.acceptLanguage] = "de"
+        configuration.userAgent = nil
+        configuration.decompressesResponses = false
+        configuration.decompressionLimits = DecompressionLimits(maximumByteCount: 7, maximumRatio: 8)
+        configuration.continueTimeout = .milliseconds(5)
+        configuration.pool = PoolLimits(connectionsPerHost: 3, maximumAge: .seconds(9))
+        configuration.bandwidth = BandwidthLimits(
+            total: BandwidthLimit(up: .bytesPerSecond(10)),
+            perHost: BandwidthLimit(down: BandwidthRate(bytesPerSecond: 20, burst: 5)))
+        configuration.wireLimits.isStrict = true
+        configuration.tls.trust = try .only(.text("roots"), .file("/etc/roots.pem"), .bytes([0xFF, 0x00]))
+            .pinningPublicKeys(
+                PublicKeyPin(sha256: Array(repeating: 1, count: 32)).description,
+                backup: PublicKeyPin(sha256: Array(repeating: 2, count: 32)).description)
+        configuration.tls.hosts["*.example.com"] = TLSHostSettings(
+            trust: .dangerouslyAcceptingAnyCertificate, revocation: .lists(.file("/crl"), scope: .leaf))
+        configuration.tls.minimumVersion = .tls13
+        configuration.tls.cipherSuites = "TLS_AES_128_GCM_SHA256"
+        configuration.tls.revocation = .lists(.file("/other"), acceptsMissingLists: true)
+        configuration.proxy = try .socks5("::1", port: 9050).bypassing(
+            "a.example, 10.0.0.0/8:80, [fe80::]/10:8080, *.b"
+        )
+        .tunnellingEverything()
+        configuration.redirects = .follow(limit: 3)
+        configuration.redirects.secretFields = [try #require(HTTPField.Name("X-Api-Key"))]
+        configuration.redirects.statusesThatKeepMethod = [301, 302]
+        configuration.retry = .transient(
+            attempts: 5, backoff: .exponential(from: .seconds(1), upTo: .seconds(2)))
+        configuration.retry.timeLimit = .seconds(3)
+        configuration.resolveOverrides = [
+            Endpoint(host: "a", port: 1): [
+                try #require(SocketAddress(literal: "127.0.0.1", port: 2)),
+                try #require(SocketAddress(literal: "::1", port: 3)),
+                try #require(SocketAddress(unixPath: "@abstract")),
+            ]
+        ]
+        configuration.connectRedirections = [ConnectRedirection(fromHost: "a", toPort: 8080)]
+        configuration.unixSocketPath = "/run/x.sock"
+        configuration.connectRace.families = .ipv4Only
+        configuration.socketOptions.serviceClass = .background
+        configuration.priority = .high
+        return configuration
+    }
+
+    @Test(
+        "A17: a configuration is the same after it was written and read, the default one and one that differs in all"
+    )
+    func roundTrip() throws {
+        for configuration in [SessionConfiguration.default, .ephemeral, try CodingTests.changed()] {
+            let text = try CodingTests.json(configuration)
+            let decoded = try CodingTests.decode(SessionConfiguration.self, text)
+            #expect(try CodingTests.json(decoded) == text)
+            #expect(decoded.tls == configuration.tls)
+            #expect(decoded.timeouts == configuration.timeouts)
+            #expect(decoded.userAgent == configuration.userAgent)
+            #expect(decoded.retry == configuration.retry)
+            #expect(decoded.redirects == configuration.redirects)
+            #expect(decoded.resolveOverrides == configuration.resolveOverrides)
+            #expect(decoded.socketOptions == configuration.socketOptions)
+            #expect(decoded.bandwidth == configuration.bandwidth)
+        }
+    }
+
+    @Test("A17: options, requests and responses are the same after they were written and read")
+    func requests() throws {
+        var options = RequestOptions(
+            timeouts: Timeouts(total: .seconds(1)), priority: .lowest, bodyLimit: 5, decompresses: false,
+            redirects: .refuse, retry: .never, idempotencyKey: .value("key"))
+        options.version = .http10
+        options.omittedFields = [.accept]
+        options.trailers[.contentType] = "x/y"
+        options.proxy = try .http("proxy.example:3128")
+        options.usesCookies = false
+        options.bandwidth.down = .bytesPerSecond(3)
+        options.isRaw = true
+        options.allowsResendingUnsafeMethods = true
+        for value in [options, RequestOptions()] {
+            let text = try CodingTests.json(value)
+            #expect(try CodingTests.json(CodingTests.decode(RequestOptions.self, text)) == text)
+        }
+        let drawn = RequestOptions(idempotencyKey: .random)
+        #expect(
+            try CodingTests.decode(RequestOptions.self, CodingTests.json(drawn)).idempotencyKey == .random)
+        var request = try HTTPRequest(method: .post, url: "https://example.com/a?b=c")
+        request.headerFields[.accept] = "text/plain"
+        #expect(try CodingTests.decode(HTTPRequest.self, CodingTests.json(request)) == request)
+    }
+
+    @Test("A17: no secret is written")
+    func secrets() throws {
+        var configuration = SessionConfiguration.default
+        configuration.headers[.authorization] = "Bearer secret-1"
+        configuration.headers[.cookie] = "a=secret-2"
+        configuration.headers[.proxyAuthorization] = "Basic secret-3"
+        configuration.authentication.credentials = .basic(user: "secret-4", password: "secret-5")
+        configuration.proxy = try .https(
+            "https://secret-6:secret-7@proxy.example",
+            tls: TLSSettings(identity: TLSIdentity(pkcs12: .file("/id"), passphrase: "secret-8")))
+        configuration.tls.identity = TLSIdentity(
+            certificateChain: .text("secret-9"), privateKey: .text("secret-10"), passphrase: "secret-11")
+        configuration.tls.hosts["a"] = TLSHostSettings(identity: configuration.tls.identity)
+        var options = RequestOptions()
+        options.authentication = AuthenticationSettings(credentials: .bearer("secret-12"))
+        options.proxy = configuration.proxy.withCredentials(
+            ProxyCredentials(user: "secret-13", password: "secret-14"))
+        options.trailers[.authorization] = "secret-15"
+        for text in [try CodingTests.json(configuration), try CodingTests.json(options)] {
+            #expect(!text.contains("secret"))
+            #expect(text.contains("proxy.example"))
+        }
+    }
+
+    @Test("A17: what a closure decides, and a private key among roots, cannot be written")
+    func closures() throws {
+        var trust = SessionConfiguration.default
+        trust.tls.trust = .custom { _, _ in .deny(reason: "no") }
+        var suffixes = SessionConfiguration.default
+        suffixes.tls.publicSuffixes = PublicSuffixRule { _ in true }
+        var proxy = SessionConfiguration.default
+        proxy.proxy = .selector { _ in nil }
+        var key = SessionConfiguration.default
+        key.tls.trust = .only(.text("-----BEGIN PRIVATE KEY-----"))
+        for configuration in [trust, suffixes, proxy, key] {
+            #expect(throws: EncodingError.self) { try CodingTests.json(configuration) }
+        }
+    }
+
+    @Test("A17: keys of a later version are ignored, and what is missing has its default")
+    func leniency() throws {
+        let decoded = try CodingTests.decode(
+            SessionConfiguration.self,
+            #"{"later":1,"priority":3,"tls":{"newer":[]},"redirects":{"limit":2,"x":{}},"userAgent":null}"#)
+        #expect(decoded.priority == .high)
+        #expect(decoded.redirects.limit == 2)
+        #expect(decoded.redirects.isFollowing)
+        #expect(decoded.tls == TLSSettings())
+        #expect(decoded.userAgent == nil)
+        #expect(decoded.timeouts == Timeouts())
+        #expect(try CodingTests.decode(SessionConfiguration.self, "{}").userAgent != nil)
+        #expect(try CodingTests.decode(RequestOptions.self, "{}").usesCookies)
+    }
+
+    @Test(
+        "A17: a value that makes no sense is an error",
+        arguments: [
+            #"{"timeouts":{"idle":[-1,0]}}"#, #"{"bufferedBodyLimit":{"bytes":-1}}"#, #"{"priority":99}"#,
+            #"{"tls":{"securityLevel":6}}"#, #"{"tls":{"minimumVersion":10}}"#,
+            #"{"tls":{"trust":{"pinnedPublicKeys":["x"]}}}"#,
+            #"{"proxy":{"server":{"scheme":"ftp","host":"a"}}}"#,
+            #"{"proxy":{"server":{"scheme":"http","host":"a b"}}}"#,
+            #"{"proxy":{"server":{"scheme":"http","host":"a","port":0}}}"#, #"{"redirects":{"limit":-1}}"#,
+            #"{"retry":{"attempts":0}}"#, #"{"retry":{"attempts":2,"budget":-1}}"#,
+            #"{"retry":{"attempts":2,"wait":[-1,0]}}"#, #"{"continueTimeout":[-1,0]}"#,
+            #"{"bandwidth":{"total":{"up":{"bytesPerSecond":0}},"perHost":{}}}"#,
+            #"{"resolveOverrides":[{"host":"a","port":1},[{"host":"b","port":1}]]}"#,
+            #"{"socketOptions":{"sendsSmallWritesAtOnce":true,"serviceClass":64}}"#, #"{"headers":7}"#, "[]",
+        ])
+    func badValues(_ text: String) {
+        #expect(throws: DecodingError.self) { try CodingTests.decode(SessionConfiguration.self, text) }
+    }
+
+    @Test("A list of servers without a proxy says the same after it was written")
+    func bypass() throws {
+        let settings = try ProxySettings.http("p").bypassingOnly(
+            ProxyBypass("*, .a.example:81, 10.1.2.3, 192.168.0.0/16, ::1, [2001:db8::]/32:443"))
+        let text = try CodingTests.json(settings)
+        #expect(try CodingTests.json(CodingTests.decode(ProxySettings.self, text)) == text)
+        #expect(text.contains("[2001:db8:0:0:0:0:0:0]/32:443"))
+        #expect(text.contains("a.example:81"))
+    }
+}

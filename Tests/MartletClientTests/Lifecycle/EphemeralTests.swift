@@ -1,0 +1,93 @@
+import FoundationEssentials
+import Glibc
+import Martlet
+import MartletTesting
+import Testing
+
+/// Nothing of what a process does is looked at from outside: it looks at the folders it may write to, and at its own
+/// descriptors.
+@Suite("Sessions that leave nothing behind")
+struct EphemeralTests {
+    @Test(
+        "M3: an ephemeral session writes nothing to disk: over TLS, with cookies, credentials, uploads and streams"
+    )
+    func nothingOnDisk() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            for name in [
+                "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+            ] {
+                unsafe setenv(name, folder.path, 1)
+            }
+            unsafe chdir(folder.path)
+            try await EphemeralTests.use(.ephemeral)
+            guard try folder.contents().isEmpty else { exit(3) }
+            guard try EphemeralTests.filesOpenForWriting().isEmpty else { exit(4) }
+        }
+    }
+
+    /// Does what users do.
+    static func use(_ given: SessionConfiguration) async throws {
+        try await TestOrigin.withOrigin(.tls()) { request in
+            for try await _ in request.body {}
+            guard request.path != "/secret" || request.fields["Authorization"] != nil else {
+                return OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
+            }
+            return OriginResponse(
+                200, fields: ["Set-Cookie": "a=b; Max-Age=1000", "Cache-Control": "max-age=1000"],
+                body: .pattern(2_000_000))
+        } run: { origin async throws in
+            var configuration = given
+            configuration.tls.trust = .only(.text(origin.authorityPEM ?? ""))
+            configuration.cookies = CookieJar()
+            configuration.authentication.credentials = .basic(user: "user", password: "pass")
+            let session = HTTPSession(configuration: configuration)
+            for path in ["/", "/", "/secret"] {
+                guard try await session.get(origin.url(path)).statusCode == 200 else { exit(5) }
+            }
+            _ = try await session.upload(
+                .pattern(1_000_000), to: HTTPRequest(method: .put, url: origin.url()))
+            _ = try await session.stream(HTTPRequest(method: .get, url: origin.url())) { _, body in
+                try await body.tee(to: [DigestSink(.sha256)])
+            }
+            await session.finishAndInvalidate()
+        }
+    }
+
+    /// The regular files that this process has open for writing, but for its standard streams.
+    static func filesOpenForWriting() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter { name in
+            guard let number = Int32(name), number > 2 else { return false }
+            var status = stat()
+            guard unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
+            return fcntl(number, F_GETFL) & O_ACCMODE != O_RDONLY
+        }
+    }
+
+    @Test("M3: a default session resumes TLS, an ephemeral one does not, and each can be adjusted")
+    func configurations() {
+        #expect(SessionConfiguration.default.tls.usesSessionTickets)
+        #expect(!SessionConfiguration.ephemeral.tls.usesSessionTickets)
+        #expect(SessionConfiguration.ephemeral.cookies == nil)
+        #expect(SessionConfiguration.ephemeral.tls.keyLogFile == nil)
+        let session = HTTPSession(configuration: .default)
+        let adjusted = session.with { $0.timeouts.total = .seconds(2) }
+        #expect(adjusted.configuration.timeouts.total == .seconds(2))
+        #expect(session.configuration.timeouts.total == nil)
+    }
+
+    @Test("M3: neither a default nor an ephemeral session keeps an answer to a request with credentials")
+    func noAnswerKept() async throws {
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(200, fields: ["Cache-Control": "max-age=1000"], body: .text("x"))
+        } run: { origin async throws in
+            for configuration in [SessionConfiguration.default, .ephemeral] {
+                let session = HTTPSession(configuration: configuration)
+                var request = try HTTPRequest(.get, origin)
+                request.headerFields[.authorization] = "Basic eDp5"
+                for _ in 1...2 { #expect(try await session.send(request).source == .network) }
+            }
+            #expect(origin.requests.count == 4)
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Becoming a download")
+struct BecomingDownloadTests {
+    private static let size = 24
+
+    /// A body of 24 bytes that stops behind so many of them, until the signal `go`.
+    private static func script(stoppingBehind count: Int, isChunked: Bool) -> ServerScript {
+        let bytes = TestPattern.bytes(from: 0, count: size)
+        let framing = isChunked ? "Transfer-Encoding: chunked" : "Content-Length: \(size)"
+        func framed(_ part: ArraySlice<UInt8>) -> [UInt8] {
+            guard isChunked, !part.isEmpty else { return Array(part) }
+            return Array("\(String(part.count, radix: 16))\r\n".utf8) + part + Array("\r\n".utf8)
+        }
+        return ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\n\(framing)\r\n\r\n"),
+            .send(framed(bytes[..<count])), .await("go"), .send(framed(bytes[count...])),
+            .send(isChunked ? "0\r\n\r\n" : ""), .awaitClose)
+    }
+
+    @Test(
+        "A5: a stream turns into a file at every offset, with what was taken or without, and no byte is lost or doubled",
+        arguments: [false, true])
+    func streamed(isChunked: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let session = HTTPSession.own()
+        let bytes = TestPattern.bytes(from: 0, count: BecomingDownloadTests.size)
+        for count in 0...BecomingDownloadTests.size {
+            for extent in [ResponseBody.Extent.whole, .rest] {
+                let name = "\(count)-\(extent.rawValue)"
+                let script = BecomingDownloadTests.script(stoppingBehind: count, isChunked: isChunked)
+                try await TestOrigin.withOrigin(scripts: script) { origin in
+                    try await session.stream(try HTTPRequest(.get, origin)) { _, body in
+                        let body = body.remembering()
+                        var taken: [UInt8] = []
+                        var iterator = body.makeAsyncIterator()
+                        while taken.count < count {
+                            taken += try #require(try await iterator.next())
+                        }
+                        #expect(taken == Array(bytes[..<count]))
+                        origin.signals.raise("go")
+                        try await body.write(to: folder.path(name), extent)
+                    }
+                }
+                let expected = extent == .whole ? bytes : Array(bytes[count...])
+                #expect(try folder.bytes(of: name) == expected)
+            }
+        }
+    }
+
+    @Test("A5: a task that runs becomes a download at every offset", arguments: [false, true])
+    func task(isChunked: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let session = HTTPSession.own()
+        let bytes = TestPattern.bytes(from: 0, count: BecomingDownloadTests.size)
+        for count in 0...BecomingDownloadTests.size {
+            let script = BecomingDownloadTests.script(stoppingBehind: count, isChunked: isChunked)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let task = await session.task(for: try HTTPRequest(.get, origin))
+                _ = try await task.response
+                let progress = task.downloadProgress
+                #expect(await eventually { progress.current.completedByteCount == UInt64(count) })
+                async let written: Void = task.becomeDownload(to: folder.path("\(count)"))
+                // A body that is complete needs no signal, and may be over before the file is asked for.
+                if count < BecomingDownloadTests.size {
+                    #expect(await eventually { task.kind == .download })
+                    #expect(await session.tasks(of: .download).map(\.id) == [task.id])
+                }
+                origin.signals.raise("go")
+                try await written
+                let exchange = try await task.value
+                if count < BecomingDownloadTests.size { #expect(exchange.body.isEmpty) }
+                #expect(try folder.bytes(of: "\(count)") == bytes)
+            }
+        }
+    }
+
+    @Test("A5: a coded body becomes a file of what it says", arguments: [false, true])
+    func coded(isTask: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let bytes = TestPattern.bytes(from: 0, count: 1_000_000)
+        let coded = Deflated.bytes(bytes, as: .gzip)
+        try await TestOrigin.withOrigin { _ in
+            .encoded(coded, coding: "gzip")
+        } run: { origin async throws in
+            let session = HTTPSession.own()
+            if isTask {
+                let task = await session.task(for: try HTTPRequest(.get, origin))
+                try await task.becomeDownload(to: folder.path("file"))
+            } else {
+                try await session.stream(try HTTPRequest(.get, origin)) { _, body in
+                    let body = body.remembering()
+                    var iterator = body.makeAsyncIterator()
+                    _ = try await iterator.next()
+                    try await body.write(to: folder.path("file"), .whole)
+                }
+            }
+            #expect(try folder.bytes(of: "file") == bytes)
+        }
+    }
+
+    @Test("A5: what became a download is not bound by the limit of bodies in memory")
+    func largerThanMemory() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(
+                200,
+                body: .stream { writer in
+                    for index in 0..<40 {
+                        try await writer.write(TestPattern.bytes(from: UInt64(index) * 50_000, count: 50_000))
+                        if index == 0 { try await writer.pause(for: .milliseconds(100)) }
+                    }
+                })
+        } run: { origin async throws in
+            let session = HTTPSession.own { $0.bufferedBodyLimit = .kibibytes(64) }
+            let task = await session.task(for: try HTTPRequest(.get, origin))
+            try await task.becomeDownload(to: folder.path("file"))
+            #expect(try folder.bytes(of: "file") == TestPattern.bytes(from: 0, count: 2_000_000))
+        }
+    }
+
+    @Test("A5, A18: a file that is there stops it, and what came stays available where it was collected")
+    func collision() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write([1], to: "file")
+        try await TestOrigin.withOrigin(handler: .fixed(.text("new"))) { origin in
+            let session = HTTPSession.own()
+            let task = await session.task(for: try HTTPRequest(.get, origin))
+            let error = try #require(
+                await #expect(throws: HTTPError.self) {
+                    try await task.becomeDownload(to: folder.path("file"))
+                })
+            #expect(error.code == .fileFailed)
+            #expect(try folder.contents() == ["file"])
+            #expect(try folder.bytes(of: "file") == [1])
+            // Once is enough: where the bytes are by now, this does not know.
+            await #expect(throws: HTTPError.self) { try await task.becomeDownload(to: folder.path("other")) }
+        }
+    }
+
+    @Test("A5: a body that is cut, or a cancel, leaves no file", arguments: [false, true])
+    func failure(isCancelled: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .await("go"),
+            isCancelled ? .awaitClose : .close)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+            let progress = task.downloadProgress
+            #expect(await eventually { progress.current.completedByteCount == 5 })
+            async let written: Void = task.becomeDownload(to: folder.path("file"))
+            #expect(await eventually { task.kind == .download })
+            if isCancelled { await task.cancel() }
+            origin.signals.raise("go")
+            do {
+                try await written
+                Issue.record("a body of half its length was taken for whole")
+            } catch {
+                #expect(isCancelled ? error is CancellationError : (error as? HTTPError)?.code == .truncated)
+            }
+            #expect(try folder.contents().isEmpty)
+        }
+    }
+
+    @Test("A5: the whole is refused where what was taken is not remembered, or was too much")
+    func forgotten() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(100_000))) { origin in
+            let session = HTTPSession.own()
+            for remembers in [false, true] {
+                let error = try #require(
+                    await #expect(throws: HTTPError.self) {
+                        try await session.stream(try HTTPRequest(.get, origin)) { _, given in
+                            let body = remembers ? given.remembering(upTo: 10) : given
+                            var iterator = body.makeAsyncIterator()
+                            _ = try await iterator.next()
+                            try await body.write(to: folder.path("file"), .whole)
+                        }
+                    })
+                #expect(error.code == .limitExceeded)
+            }
+            #expect(try folder.contents().isEmpty)
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Martlet
+import MartletTesting
+import Testing
+
+extension OneAtATime {
+    @Suite("Pausing")
+    struct PausingTests {
+        @Test("A2: a task paused before its request is out sends nothing until it goes on")
+        func beforeSending() async throws {
+            let script = ServerScript(
+                .expectRequestHead, .signal("first"), .await("go"), .sendOK, .expectRequestHead,
+                .signal("second"),
+                .sendOK, .awaitClose)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let session = HTTPSession.own { $0.pool.connectionsPerHost = 1 }
+                let first = await session.task(for: try HTTPRequest(.get, origin))
+                try await origin.signals.wait(for: "first")
+                let second = await session.task(for: try HTTPRequest(.get, origin))
+                #expect(await eventually { session.poolStatus.waiting == 1 })
+                await second.pause()
+                origin.signals.raise("go")
+                #expect(try await first.value.text == "ok")
+                let received = await settled { origin.ledger.counts.bytesReceived }
+                #expect(origin.ledger.counts.bytesReceived == received)
+                #expect(!origin.signals.isRaised("second"))
+                #expect(await second.state == .paused)
+                await second.resume()
+                #expect(try await second.value.text == "ok")
+            }
+        }
+
+        @Test("A2: a head that comes during a pause is not looked at, and its clock stands")
+        func beforeHead() async throws {
+            let script = ServerScript(
+                .expectRequestHead, .signal("head"), .await("paused"), .pause(.milliseconds(600)), .sendOK,
+                .signal("sent"), .awaitClose)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let task = await HTTPSession.own().task(
+                    for: try HTTPRequest(.get, origin),
+                    options: RequestOptions(timeouts: Timeouts(head: .milliseconds(400))))
+                try await origin.signals.wait(for: "head")
+                await task.pause()
+                origin.signals.raise("paused")
+                try await origin.signals.wait(for: "sent")
+                let progress = task.downloadProgress
+                _ = await settled { progress.current.completedByteCount }
+                #expect(progress.current.totalByteCount == nil)
+                #expect(await task.state == .paused)
+                await task.resume()
+                #expect(try await task.value.text == "ok")
+            }
+        }
+
+        @Test("A2: the progress of either direction pauses, resumes and cancels its task")
+        func progressActs() async throws {
+            let size: UInt64 = 32 << 20
+            try await TestOrigin.withOrigin { request in
+                var count = 0
+                for try await chunk in request.body { count += chunk.count }
+                return .text("\(count)")
+            } run: { origin async throws in
+                let session = HTTPSession.own()
+                let task = await session.task(for: try HTTPRequest(.put, origin), body: .pattern(size))
+                let progress = task.uploadProgress
+                #expect(await eventually { progress.current.completedByteCount > 0 })
+                await progress.pause()
+                #expect(await task.state == .paused)
+                let still = await settled { origin.ledger.counts.bytesReceived }
+                #expect(still < size)
+                await progress.resume()
+                #expect(try await task.value.text == "\(size)")
+                #expect(progress.current.fractionCompleted == 1)
+
+                let endless = await session.task(for: try HTTPRequest(.put, origin), body: .pattern(1 << 40))
+                await endless.downloadProgress.cancel()
+                await #expect(throws: CancellationError.self) { try await endless.value }
+                #expect(await endless.state == .cancelled)
+            }
+        }
+
+        @Test("M15, A4: the session's end cancels a paused task, and its orderly end waits for one")
+        func invalidation() async throws {
+            try await TestOrigin.withOrigin(handler: .fixed(.pattern(8 << 20))) { origin in
+                let ended = HTTPSession.own()
+                let lost = await ended.task(for: try HTTPRequest(.get, origin))
+                _ = try await lost.response
+                await lost.pause()
+                await ended.invalidateAndCancel()
+                await #expect(throws: CancellationError.self) { try await lost.value }
+                #expect(await ended.tasks.isEmpty)
+
+                let session = HTTPSession.own()
+                let task = await session.task(for: try HTTPRequest(.get, origin))
+                _ = try await task.response
+                await task.pause()
+                async let finished: Void = session.finishAndInvalidate()
+                await #expect(throws: HTTPError.self) {
+                    while true { _ = try await session.get(origin.url()) }
+                }
+                #expect(await task.state == .paused)
+                await task.resume()
+                #expect(try await task.value.body.count == 8 << 20)
+                await finished
+            }
+        }
+
+        @Test("A1: data, upload and download tasks, from memory, files and streams")
+        func kinds() async throws {
+            let folder = try TemporaryFolder()
+            let bytes = TestPattern.bytes(from: 0, count: 100_000)
+            try folder.write(bytes, to: "source")
+            try await TestOrigin.withOrigin { request in
+                var received: [UInt8] = []
+                for try await chunk in request.body { received += chunk }
+                return received.isEmpty ? .bytes(bytes) : .bytes(received)
+            } run: { origin async throws in
+                let session = HTTPSession.own()
+                let data = await session.task(for: try HTTPRequest(.get, origin))
+                #expect(data.kind == .data)
+                #expect(try await data.value.body == bytes)
+                let bodies: [HTTPBody] = [
+                    .bytes(bytes), .file(folder.path("source")), .pattern(100_000),
+                    .once(PatternPieces(byteCount: 100_000)),
+                ]
+                for body in bodies {
+                    let upload = await session.task(for: try HTTPRequest(.put, origin), body: body)
+                    #expect(upload.kind == .upload)
+                    #expect(try await upload.value.body == bytes)
+                    #expect(upload.uploadProgress.current.completedByteCount == 100_000)
+                }
+                let download = await session.downloadTask(
+                    for: try HTTPRequest(.get, origin), to: folder.path("target"))
+                #expect(download.kind == .download)
+                _ = try await download.value
+                #expect(try folder.bytes(of: "target") == bytes)
+            }
+        }
+    }
+}

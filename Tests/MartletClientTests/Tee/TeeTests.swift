@@ -1,0 +1,226 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+@Suite("One body to several sinks")
+struct TeeTests {
+    private struct Refusal: Error, Equatable {}
+
+    /// Notes what it is told.
+    private final class Notes: BodySink {
+        let told = Mutex<[String]>([])
+        let failsAt: String?
+
+        init(failsAt: String? = nil) {
+            self.failsAt = failsAt
+        }
+
+        private func note(_ text: String) throws {
+            told.withLock { if $0.last != text { $0.append(text) } }
+            if text == failsAt { throw Refusal() }
+        }
+
+        func write(_ piece: [UInt8]) async throws { try note("write") }
+        func finish() async throws { try note("finish") }
+        func abandon() async { told.withLock { $0.append("abandon") } }
+        var all: [String] { told.withLock { $0 } }
+    }
+
+    @Test("K11: a body goes to a file, a closure, a digest and a sequence at once")
+    func all() async throws {
+        let folder = try TemporaryFolder()
+        let bytes = TestPattern.bytes(from: 0, count: 1_000_000)
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(1_000_000))) { origin in
+            let seen = Mutex<[UInt8]>([])
+            let (digest, sequence) = (DigestSink(.sha256), SequenceSink())
+            async let read = sequence.reduce(into: [UInt8]()) { $0 += $1 }
+            let results = try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
+                try await body.tee(to: [
+                    FileSink(folder.path("one")), FileSink(folder.path("two")),
+                    ClosureSink { piece in seen.withLock { $0 += piece } }, digest, sequence,
+                ])
+            }
+            #expect(results.allSatisfy { $0.isFinished && $0.byteCount == 1_000_000 })
+            #expect(results.count == 5)
+            #expect(try folder.bytes(of: "one") == bytes)
+            #expect(try folder.bytes(of: "two") == bytes)
+            #expect(seen.withLock { $0 } == bytes)
+            #expect(try await read == bytes)
+            let file = DigestSink(.sha256)
+            try await file.write(bytes)
+            try await file.finish()
+            #expect(await digest.hexadecimal == file.hexadecimal)
+            #expect(await digest.bytes?.count == 32)
+        }
+    }
+
+    @Test("A digest is what it is for a text that everybody knows")
+    func digest() async throws {
+        let sink = DigestSink(.sha256)
+        #expect(await sink.bytes == nil)
+        try await sink.write(Array("abc".utf8))
+        try await sink.finish()
+        #expect(
+            await sink.hexadecimal == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    }
+
+    @Test("K11: the slowest sink sets the pace, and the sender is held meanwhile")
+    func backPressure() async throws {
+        let size: UInt64 = 48 << 20
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(size))) { origin in
+            let slow = SequenceSink()
+            let count = Mutex(0)
+            let request = try HTTPRequest(.get, origin)
+            let tee = Task {
+                try await HTTPSession.own().stream(request) { _, body in
+                    try await body.tee(to: [
+                        ClosureSink { piece in count.withLock { $0 += piece.count } }, slow,
+                    ])
+                }
+            }
+            #expect(await eventually { count.withLock { $0 } > 0 })
+            let sent = await settled { origin.ledger.counts.bytesSent }
+            #expect(sent < size)
+            // The fast one has one piece more than the slow one, which has none.
+            #expect(count.withLock { $0 } <= 256 << 10)
+            var offset: UInt64 = 0
+            for try await piece in slow {
+                #expect(TestPattern.firstMismatch(in: piece, at: offset) == nil)
+                offset += UInt64(piece.count)
+            }
+            #expect(offset == size)
+            #expect(try await tee.value.map(\.byteCount) == [size, size])
+        }
+    }
+
+    @Test("K11: a sink that fails does not stop the others")
+    func failure() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write([1], to: "taken")
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin in
+            let (one, last) = (Notes(failsAt: "write"), Notes(failsAt: "finish"))
+            let results = try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
+                try await body.tee(to: [
+                    one, FileSink(folder.path("taken")), FileSink(folder.path("file")), last,
+                ])
+            }
+            #expect(results[0].error is Refusal)
+            #expect(results[0].byteCount == 0)
+            #expect((results[1].error as? HTTPError)?.code == .fileFailed)
+            #expect(results[2].isFinished)
+            #expect(results[3].error is Refusal)
+            #expect(results[3].byteCount == 500_000)
+            #expect(one.all == ["write", "abandon"])
+            #expect(last.all == ["write", "finish", "abandon"])
+            #expect(try folder.bytes(of: "file").count == 500_000)
+            #expect(try folder.bytes(of: "taken") == [1])
+            #expect(try folder.contents().sorted() == ["file", "taken"])
+        }
+    }
+
+    @Test("K11: asked to, the first failure stops all, and no file appears", arguments: ["write", "finish"])
+    func stopAll(_ moment: String) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin in
+            let other = Notes()
+            await #expect(throws: Refusal.self) {
+                try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
+                    try await body.tee(
+                        to: [Notes(failsAt: moment), FileSink(folder.path("file")), other],
+                        onFailure: .stopAll)
+                }
+            }
+            #expect(other.all == ["write", "abandon"])
+            #expect(try folder.contents().isEmpty)
+        }
+    }
+
+    @Test("When all sinks have failed the body is read no further")
+    func noneLeft() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin in
+            let session = HTTPSession.own()
+            let results = try await session.stream(try HTTPRequest(.get, origin)) { _, body in
+                try await body.tee(to: [Notes(failsAt: "write"), Notes(failsAt: "write")])
+            }
+            #expect(results.allSatisfy { $0.error is Refusal })
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
+    @Test("K11: a body that is cut leaves no file, and tells every sink")
+    func truncated() async throws {
+        let folder = try TemporaryFolder()
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .close)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let (notes, sequence) = (Notes(), SequenceSink())
+            async let read = sequence.reduce(into: [UInt8]()) { $0 += $1 }
+            let error = try #require(
+                await #expect(throws: HTTPError.self) {
+                    try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
+                        try await body.tee(to: [FileSink(folder.path("file")), notes, sequence])
+                    }
+                })
+            #expect(error.code == .truncated)
+            #expect(notes.all == ["write", "abandon"])
+            #expect(try folder.contents().isEmpty)
+            do {
+                _ = try await read
+                Issue.record("a body of half its length was taken for whole")
+            } catch {
+                #expect(error is CancellationError)
+            }
+        }
+    }
+
+    @Test("K11: cancelling ends a tee whose sink takes nothing, and leaves no file")
+    func cancel() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin in
+            let (notes, deaf) = (Notes(), SequenceSink())
+            let request = try HTTPRequest(.get, origin)
+            let tee = Task {
+                try await HTTPSession.own().stream(request) { _, body in
+                    try await body.tee(to: [FileSink(folder.path("file")), notes, deaf])
+                }
+            }
+            #expect(await eventually { !notes.all.isEmpty })
+            tee.cancel()
+            await #expect(throws: CancellationError.self) { try await tee.value }
+            #expect(notes.all.last == "abandon")
+            #expect(try folder.contents().isEmpty)
+        }
+    }
+
+    @Test("A reader who leaves is a sink that failed")
+    func readerLeaves() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(2_000_000))) { origin in
+            let sequence = SequenceSink()
+            let reader = Task {
+                for try await _ in sequence { break }
+                sequence.cancel()
+            }
+            let results = try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
+                try await body.tee(to: [sequence, ClosureSink { _ in }])
+            }
+            try await reader.value
+            #expect(results[0].error is CancellationError)
+            #expect(results[1].isFinished)
+        }
+    }
+
+    @Test("An empty body is a file without bytes, and a digest of nothing")
+    func empty() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin(handler: .fixed(OriginResponse(200))) { origin in
+            let digest = DigestSink(.md5)
+            let results = try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
+                try await body.tee(to: [FileSink(folder.path("file")), digest])
+            }
+            #expect(results.allSatisfy { $0.isFinished && $0.byteCount == 0 })
+            #expect(try folder.bytes(of: "file").isEmpty)
+            #expect(await digest.hexadecimal == "d41d8cd98f00b204e9800998ecf8427e")
+        }
+    }
+}

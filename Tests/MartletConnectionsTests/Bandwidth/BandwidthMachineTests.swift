@@ -1,0 +1,196 @@
+import MartletConnections
+import MartletTransport
+import Testing
+
+@Suite("Limits of bandwidth, on passed-in time")
+struct BandwidthMachineTests {
+    private static let start = MonotonicTime(nanoseconds: 1_000_000_000)
+
+    /// Transfers that always want more, served by a machine as time passes.
+    private struct Scene {
+        var machine = BandwidthMachine()
+        var now = BandwidthMachineTests.start
+        var lanes: [BandwidthLane]
+        var moved: [Int]
+        private var last: UInt64 = 0
+        private var owners: [UInt64: Int] = [:]
+        private var wake: MonotonicTime?
+
+        init(_ lanes: [BandwidthLane]) {
+            self.lanes = lanes
+            moved = Array(repeating: 0, count: lanes.count)
+        }
+
+        mutating func take(_ effects: BandwidthMachine.Effects) {
+            var queue = [effects]
+            while let next = queue.popLast() {
+                wake = next.wake
+                for grant in next.grants {
+                    guard let owner = owners.removeValue(forKey: grant.request) else { continue }
+                    moved[owner] += grant.byteCount
+                    queue.append(ask(owner))
+                }
+            }
+        }
+
+        private mutating func ask(_ owner: Int) -> BandwidthMachine.Effects {
+            last += 1
+            owners[last] = owner
+            return machine.request(last, 64 << 10, in: lanes[owner], now: now)
+        }
+
+        mutating func begin() {
+            for owner in lanes.indices { take(ask(owner)) }
+        }
+
+        mutating func run(for duration: Duration) {
+            let end = now.advanced(by: duration)
+            while let next = wake, next <= end {
+                now = max(now, next)
+                take(machine.advance(to: now))
+            }
+            now = end
+        }
+    }
+
+    @Test(
+        "A11: all transfers together keep the rate within 5 %", arguments: [1, 7, 100],
+        [2_000, 1_000_000, 80_000_000])
+    func aggregate(count: Int, rate: Int) {
+        var scene = Scene(Array(repeating: BandwidthLane(host: "a"), count: count))
+        _ = scene.machine.setRates(total: .bytesPerSecond(rate), perHost: nil, now: scene.now)
+        scene.begin()
+        scene.run(for: .seconds(10))
+        let ratio = Double(scene.moved.reduce(0, +)) / Double(10 * rate)
+        #expect((0.95...1.05).contains(ratio))
+        // Each has its share: nobody starves.
+        let share = Double(10 * rate) / Double(count)
+        #expect(scene.moved.allSatisfy { Double($0) > 0.5 * share - Double(rate) / 50 })
+    }
+
+    @Test("A11: each host has its own rate, and one transfer its own below it")
+    func hierarchy() {
+        var scene = Scene([
+            BandwidthLane(host: "a"), BandwidthLane(host: "a", transfer: 9), BandwidthLane(host: "b"),
+        ])
+        _ = scene.machine.setRates(
+            total: .bytesPerSecond(1_000_000), perHost: .bytesPerSecond(100_000), now: scene.now)
+        _ = scene.machine.setRate(.bytesPerSecond(10_000), ofTransfer: 9, now: scene.now)
+        scene.begin()
+        scene.run(for: .seconds(20))
+        #expect((0.95...1.05).contains(Double(scene.moved[0] + scene.moved[1]) / 2_000_000))
+        #expect((0.95...1.05).contains(Double(scene.moved[1]) / 200_000))
+        #expect((0.95...1.05).contains(Double(scene.moved[2]) / 2_000_000))
+    }
+
+    @Test("A11: a change acts at once, for those that wait already")
+    func change() {
+        var scene = Scene([BandwidthLane(host: "a")])
+        _ = scene.machine.setRates(total: .bytesPerSecond(100), perHost: nil, now: scene.now)
+        scene.begin()
+        scene.run(for: .seconds(1))
+        let slow = scene.moved[0]
+        #expect(slow <= 110)
+        scene.take(
+            scene.machine.setRates(total: .bytesPerSecond(1_000_000), perHost: nil, now: scene.now))
+        scene.run(for: .milliseconds(300))
+        #expect(scene.moved[0] - slow > 250_000)
+        scene.take(scene.machine.setRates(total: .bytesPerSecond(100), perHost: nil, now: scene.now))
+        let fast = scene.moved[0]
+        scene.run(for: .milliseconds(300))
+        #expect(scene.moved[0] - fast <= 40)
+    }
+
+    @Test("Without limits everything is granted, and nothing is active")
+    func unlimited() {
+        var machine = BandwidthMachine()
+        let effects = machine.request(
+            1, 1 << 30, in: BandwidthLane(host: "a"), now: BandwidthMachineTests.start)
+        #expect(effects.grants.map(\.byteCount) == [1 << 30])
+        #expect(!machine.isActive)
+    }
+
+    @Test("What was cancelled is not granted, and holds nobody up")
+    func cancel() {
+        let now = BandwidthMachineTests.start
+        var machine = BandwidthMachine()
+        _ = machine.setRates(total: BandwidthRate(bytesPerSecond: 1_000, burst: 50), perHost: nil, now: now)
+        #expect(machine.request(1, 50, in: BandwidthLane(), now: now).grants.count == 1)
+        #expect(machine.request(2, 50, in: BandwidthLane(), now: now).grants.isEmpty)
+        #expect(machine.request(3, 50, in: BandwidthLane(), now: now).grants.isEmpty)
+        machine.cancel(2)
+        let effects = machine.advance(to: now.advanced(by: .milliseconds(60)))
+        #expect(effects.grants.map(\.request) == [3])
+        #expect(machine.waitingCount == 0)
+    }
+
+    @Test("A small request does not overtake one that waits for the same bucket")
+    func order() {
+        let now = BandwidthMachineTests.start
+        var machine = BandwidthMachine()
+        _ = machine.setRates(total: BandwidthRate(bytesPerSecond: 10_000, burst: 200), perHost: nil, now: now)
+        _ = machine.request(1, 490, in: BandwidthLane(), now: now)
+        #expect(machine.request(2, 200, in: BandwidthLane(), now: now).grants.isEmpty)
+        #expect(machine.request(3, 1, in: BandwidthLane(), now: now).grants.isEmpty)
+        let effects = machine.advance(to: now.advanced(by: .milliseconds(40)))
+        #expect(effects.grants.first?.request == 2)
+    }
+
+    @Test("One that waits for its own host's bucket does not hold another host up")
+    func independence() {
+        let now = BandwidthMachineTests.start
+        var machine = BandwidthMachine()
+        _ = machine.setRates(
+            total: nil, perHost: BandwidthRate(bytesPerSecond: 1_000, burst: 20), now: now)
+        _ = machine.request(1, 50, in: BandwidthLane(host: "a"), now: now)
+        #expect(machine.request(2, 50, in: BandwidthLane(host: "a"), now: now).grants.isEmpty)
+        #expect(machine.request(3, 50, in: BandwidthLane(host: "b"), now: now).grants.count == 1)
+    }
+
+    @Test("What did not move after all is given back")
+    func giveBack() {
+        let now = BandwidthMachineTests.start
+        var machine = BandwidthMachine()
+        let lane = BandwidthLane(host: "a")
+        _ = machine.setRates(
+            total: BandwidthRate(bytesPerSecond: 1_000, burst: 100), perHost: nil, now: now)
+        #expect(machine.request(1, 100, in: lane, now: now).grants.map(\.byteCount) == [100])
+        machine.giveBack(60, in: lane)
+        #expect(machine.request(2, 100, in: lane, now: now).grants.map(\.byteCount) == [60])
+    }
+
+    @Test("A hundred thousand hosts leave no hundred thousand buckets, and take little time")
+    func manyHosts() {
+        var machine = BandwidthMachine()
+        var now = BandwidthMachineTests.start
+        _ = machine.setRates(total: nil, perHost: .bytesPerSecond(1_000_000), now: now)
+        let begun = ContinuousClock.now
+        for number in 0..<100_000 {
+            now = now.advanced(by: .milliseconds(1))
+            let effects = machine.request(
+                UInt64(number), 10, in: BandwidthLane(host: "host-\(number)"), now: now)
+            #expect(effects.grants.count == 1)
+        }
+        #expect(ContinuousClock.now - begun < .seconds(20))
+    }
+
+    @Test("Rates and bursts that make no sense are held to what does", arguments: [Int.min, -1, 0, .max])
+    func nonsense(number: Int) {
+        let now = BandwidthMachineTests.start
+        var bucket = TokenBucket(BandwidthRate(bytesPerSecond: number, burst: number), now: now)
+        #expect(bucket.available(at: now) >= 1)
+        bucket.take(number)
+        bucket.giveBack(number)
+        #expect(bucket.available(at: .distantFuture) >= 1)
+        #expect(bucket.ready(number) >= now)
+    }
+
+    @Test("Time that goes back gives nothing")
+    func timeGoesBack() {
+        let now = BandwidthMachineTests.start
+        var bucket = TokenBucket(BandwidthRate(bytesPerSecond: 1_000, burst: 100), now: now)
+        bucket.take(100)
+        #expect(bucket.available(at: MonotonicTime(nanoseconds: 1)) == 0)
+        #expect(bucket.available(at: now.advanced(by: .milliseconds(50))) == 50)
+    }
+}
