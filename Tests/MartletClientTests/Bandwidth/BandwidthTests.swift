@@ -164,7 +164,7 @@ extension OneAtATime {
 
         @Test("A limit of a call ends with it")
         func callsEnd() async throws {
-            try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin async throws in
                 let session = HTTPSession.own()
                 var options = RequestOptions()
                 options.bandwidth.down = .bytesPerSecond(1_000)

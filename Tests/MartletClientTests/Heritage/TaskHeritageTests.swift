@@ -9,7 +9,7 @@ struct TaskHeritageTests {
     func states() async throws {
         let script = ServerScript(
             .expectRequestHead, .signal("head"), .await("go"), .sendOK, .awaitClose)
-        try await TestOrigin.withOrigin(scripts: script, ServerScript(.awaitClose)) { origin in
+        try await TestOrigin.withOrigin(scripts: script, ServerScript(.awaitClose)) { origin async throws in
             let session = HTTPSession.own()
             let task = await session.task(for: try HTTPRequest(.get, origin))
             try await origin.signals.wait(for: "head")
@@ -83,7 +83,7 @@ struct TaskHeritageTests {
 
     @Test("A7: whoever awaits a call goes on where it was: here on the main actor")
     @MainActor func executor() async throws {
-        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin async throws in
             MainActor.assertIsolated()
             _ = try await HTTPSession.own().get(origin.url())
             MainActor.assertIsolated()
@@ -112,7 +112,7 @@ struct TaskHeritageTests {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .await("go"),
             .send("56789"), .awaitClose)
-        try await TestOrigin.withOrigin(scripts: script) { origin in
+        try await TestOrigin.withOrigin(scripts: script) { origin async throws in
             let task = await HTTPSession.own().downloadTask(
                 for: try HTTPRequest(.get, origin), to: folder.path("file"))
             let progress = task.downloadProgress

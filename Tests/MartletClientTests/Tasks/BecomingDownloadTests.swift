@@ -31,7 +31,7 @@ struct BecomingDownloadTests {
             for extent in [ResponseBody.Extent.whole, .rest] {
                 let name = "\(count)-\(extent.rawValue)"
                 let script = BecomingDownloadTests.script(stoppingBehind: count, isChunked: isChunked)
-                try await TestOrigin.withOrigin(scripts: script) { origin in
+                try await TestOrigin.withOrigin(scripts: script) { origin async throws in
                     try await session.stream(try HTTPRequest(.get, origin)) { _, body in
                         let body = body.remembering()
                         var taken: [UInt8] = []
@@ -57,7 +57,7 @@ struct BecomingDownloadTests {
         let bytes = TestPattern.bytes(from: 0, count: BecomingDownloadTests.size)
         for count in 0...BecomingDownloadTests.size {
             let script = BecomingDownloadTests.script(stoppingBehind: count, isChunked: isChunked)
-            try await TestOrigin.withOrigin(scripts: script) { origin in
+            try await TestOrigin.withOrigin(scripts: script) { origin async throws in
                 let task = await session.task(for: try HTTPRequest(.get, origin))
                 _ = try await task.response
                 let progress = task.downloadProgress
@@ -125,7 +125,7 @@ struct BecomingDownloadTests {
     func collision() async throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "file")
-        try await TestOrigin.withOrigin(handler: .fixed(.text("new"))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(.text("new"))) { origin async throws in
             let session = HTTPSession.own()
             let task = await session.task(for: try HTTPRequest(.get, origin))
             let error = try #require(
@@ -146,7 +146,7 @@ struct BecomingDownloadTests {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .await("go"),
             isCancelled ? .awaitClose : .close)
-        try await TestOrigin.withOrigin(scripts: script) { origin in
+        try await TestOrigin.withOrigin(scripts: script) { origin async throws in
             let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
             let progress = task.downloadProgress
             #expect(await eventually { progress.current.completedByteCount == 5 })
@@ -167,7 +167,7 @@ struct BecomingDownloadTests {
     @Test("A5: the whole is refused where what was taken is not remembered, or was too much")
     func forgotten() async throws {
         let folder = try TemporaryFolder()
-        try await TestOrigin.withOrigin(handler: .fixed(.pattern(100_000))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(100_000))) { origin async throws in
             let session = HTTPSession.own()
             for remembers in [false, true] {
                 let error = try #require(

@@ -11,7 +11,7 @@ extension OneAtATime {
                 .expectRequestHead, .signal("first"), .await("go"), .sendOK, .expectRequestHead,
                 .signal("second"),
                 .sendOK, .awaitClose)
-            try await TestOrigin.withOrigin(scripts: script) { origin in
+            try await TestOrigin.withOrigin(scripts: script) { origin async throws in
                 let session = HTTPSession.own { $0.pool.connectionsPerHost = 1 }
                 let first = await session.task(for: try HTTPRequest(.get, origin))
                 try await origin.signals.wait(for: "first")
@@ -34,7 +34,7 @@ extension OneAtATime {
             let script = ServerScript(
                 .expectRequestHead, .signal("head"), .await("paused"), .pause(.milliseconds(600)), .sendOK,
                 .signal("sent"), .awaitClose)
-            try await TestOrigin.withOrigin(scripts: script) { origin in
+            try await TestOrigin.withOrigin(scripts: script) { origin async throws in
                 let task = await HTTPSession.own().task(
                     for: try HTTPRequest(.get, origin),
                     options: RequestOptions(timeouts: Timeouts(head: .milliseconds(400))))
@@ -80,7 +80,7 @@ extension OneAtATime {
 
         @Test("M15, A4: the session's end cancels a paused task, and its orderly end waits for one")
         func invalidation() async throws {
-            try await TestOrigin.withOrigin(handler: .fixed(.pattern(8 << 20))) { origin in
+            try await TestOrigin.withOrigin(handler: .fixed(.pattern(8 << 20))) { origin async throws in
                 let ended = HTTPSession.own()
                 let lost = await ended.task(for: try HTTPRequest(.get, origin))
                 _ = try await lost.response

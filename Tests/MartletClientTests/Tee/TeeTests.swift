@@ -31,7 +31,7 @@ struct TeeTests {
     func all() async throws {
         let folder = try TemporaryFolder()
         let bytes = TestPattern.bytes(from: 0, count: 1_000_000)
-        try await TestOrigin.withOrigin(handler: .fixed(.pattern(1_000_000))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(1_000_000))) { origin async throws in
             let seen = Mutex<[UInt8]>([])
             let (digest, sequence) = (DigestSink(.sha256), SequenceSink())
             async let read = sequence.reduce(into: [UInt8]()) { $0 += $1 }
@@ -68,7 +68,7 @@ struct TeeTests {
     @Test("K11: the slowest sink sets the pace, and the sender is held meanwhile")
     func backPressure() async throws {
         let size: UInt64 = 48 << 20
-        try await TestOrigin.withOrigin(handler: .fixed(.pattern(size))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(size))) { origin async throws in
             let slow = SequenceSink()
             let count = Mutex(0)
             let request = try HTTPRequest(.get, origin)
@@ -98,7 +98,7 @@ struct TeeTests {
     func failure() async throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "taken")
-        try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin async throws in
             let (one, last) = (Notes(failsAt: "write"), Notes(failsAt: "finish"))
             let results = try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
                 try await body.tee(to: [
@@ -122,7 +122,7 @@ struct TeeTests {
     @Test("K11: asked to, the first failure stops all, and no file appears", arguments: ["write", "finish"])
     func stopAll(_ moment: String) async throws {
         let folder = try TemporaryFolder()
-        try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin async throws in
             let other = Notes()
             await #expect(throws: Refusal.self) {
                 try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
@@ -138,7 +138,7 @@ struct TeeTests {
 
     @Test("When all sinks have failed the body is read no further")
     func noneLeft() async throws {
-        try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin async throws in
             let session = HTTPSession.own()
             let results = try await session.stream(try HTTPRequest(.get, origin)) { _, body in
                 try await body.tee(to: [Notes(failsAt: "write"), Notes(failsAt: "write")])
@@ -153,7 +153,7 @@ struct TeeTests {
         let folder = try TemporaryFolder()
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .close)
-        try await TestOrigin.withOrigin(scripts: script) { origin in
+        try await TestOrigin.withOrigin(scripts: script) { origin async throws in
             let (notes, sequence) = (Notes(), SequenceSink())
             async let read = sequence.reduce(into: [UInt8]()) { $0 += $1 }
             let error = try #require(
@@ -177,7 +177,7 @@ struct TeeTests {
     @Test("K11: cancelling ends a tee whose sink takes nothing, and leaves no file")
     func cancel() async throws {
         let folder = try TemporaryFolder()
-        try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin async throws in
             let (notes, deaf) = (Notes(), SequenceSink())
             let request = try HTTPRequest(.get, origin)
             let tee = Task {
@@ -195,7 +195,7 @@ struct TeeTests {
 
     @Test("A reader who leaves is a sink that failed")
     func readerLeaves() async throws {
-        try await TestOrigin.withOrigin(handler: .fixed(.pattern(2_000_000))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(2_000_000))) { origin async throws in
             let sequence = SequenceSink()
             let reader = Task {
                 for try await _ in sequence { break }
@@ -213,7 +213,7 @@ struct TeeTests {
     @Test("An empty body is a file without bytes, and a digest of nothing")
     func empty() async throws {
         let folder = try TemporaryFolder()
-        try await TestOrigin.withOrigin(handler: .fixed(OriginResponse(200))) { origin in
+        try await TestOrigin.withOrigin(handler: .fixed(OriginResponse(200))) { origin async throws in
             let digest = DigestSink(.md5)
             let results = try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
                 try await body.tee(to: [FileSink(folder.path("file")), digest])
