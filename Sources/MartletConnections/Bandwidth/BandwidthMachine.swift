@@ -141,10 +141,12 @@ package struct BandwidthMachine: Sendable {
         if scopes.isEmpty { return request.wanted }
         if !closed.isEmpty, scopes.contains(where: closed.contains) { return nil }
         var portion = request.wanted
+        var largest = 0
         var available = Int.max
         for scope in scopes {
             guard let rate = self[scope]?.rate else { continue }
             portion = min(portion, rate.portion)
+            largest = max(largest, rate.portion)
             available = min(available, self[scope]?.available(at: now) ?? .max)
         }
         guard available >= portion else {
@@ -157,7 +159,8 @@ package struct BandwidthMachine: Sendable {
             }
             return nil
         }
-        let granted = isAlone ? min(request.wanted, available) : portion
+        // What a narrow bucket saved up while its transfer waited for its turn at a wide one, it may catch up on.
+        let granted = min(request.wanted, available, isAlone ? .max : max(portion, largest))
         for scope in scopes { self[scope]?.take(granted) }
         return granted
     }

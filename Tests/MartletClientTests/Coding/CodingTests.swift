@@ -129,7 +129,7 @@ struct CodingTests {
             ProxyCredentials(user: "secret-13", password: "secret-14"))
         options.trailers[.authorization] = "secret-15"
         for text in [try CodingTests.json(configuration), try CodingTests.json(options)] {
-            #expect(!text.contains("secret"))
+            #expect(!text.contains("secret-"))
             #expect(text.contains("proxy.example"))
         }
     }
