@@ -265,7 +265,7 @@ extension BugClass {
             56, "continuations resumed twice or never",
             .test("Cancelling while the answer comes ends in one or the other, a thousand times"),
             .test("Of a thousand deliveries that race an interruption, each ends exactly one way"),
-            .test("Cancelling ends calls wherever they are")),
+            .test("A4: Cancelling ends calls wherever they are")),
         BugClass(
             57, "calls from within callbacks",
             .test("Calls may be started and cancelled from the progress of another"),
