@@ -2,7 +2,8 @@ import MartletTransport
 
 extension RedirectPolicy: Codable {
     private enum CodingKeys: String, CodingKey {
-        case isFollowing, limit, allowsDowngrade, statusesThatKeepMethod, secretFields, trustsOtherOrigins
+        case isFollowing, limit, allowsDowngrade, schemes, statusesThatKeepMethod, secretFields,
+            trustsOtherOrigins
     }
 
     /// Reads a policy. What is missing is as in ``follow(limit:)``.
@@ -12,6 +13,17 @@ extension RedirectPolicy: Codable {
         self = .follow(limit: try container.number(.limit, in: 0..., or: 20))
         isFollowing = try container.value(.isFollowing, or: true)
         allowsDowngrade = try container.value(.allowsDowngrade, or: false)
+        if let names = try container.decodeIfPresent([String].self, forKey: .schemes) {
+            schemes = Set(
+                try names.map { name in
+                    guard let scheme = HTTPURL.Scheme(rawValue: name) else {
+                        throw DecodingError.dataCorruptedError(
+                            forKey: .schemes, in: container,
+                            debugDescription: "\(name) is neither http nor https")
+                    }
+                    return scheme
+                })
+        }
         statusesThatKeepMethod = try container.value(.statusesThatKeepMethod, or: [])
         secretFields = try container.value(.secretFields, or: [])
         trustsOtherOrigins = try container.value(.trustsOtherOrigins, or: false)
@@ -23,6 +35,7 @@ extension RedirectPolicy: Codable {
         try container.encode(isFollowing, forKey: .isFollowing)
         try container.encode(limit, forKey: .limit)
         try container.encode(allowsDowngrade, forKey: .allowsDowngrade)
+        try container.encode(schemes.map(\.rawValue).sorted(), forKey: .schemes)
         try container.encode(statusesThatKeepMethod.sorted(), forKey: .statusesThatKeepMethod)
         try container.encode(secretFields, forKey: .secretFields)
         try container.encode(trustsOtherOrigins, forKey: .trustsOtherOrigins)
