@@ -219,12 +219,20 @@ public actor HTTPSession {
     ) async throws -> HTTPExchange {
         let call = try Call(
             request: request, url: url, body: body, options: options, settings: settings)
+        return try await download(call, to: path, overwrites: overwrites, control: control, head: head)
+    }
+
+    /// Runs a call and writes its answer to a file.
+    nonisolated func download(
+        _ call: Call, to path: FilePath, overwrites: Bool, control: TransferControl,
+        head: Outcome<HTTPResponse>? = nil
+    ) async throws -> HTTPExchange {
         let limit = settings.configuration.bufferedBodyLimit.bytes
         return try await run(call, control, isRestartable: true, isDownload: true) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))
             let isSuccess = (200...299).contains(answer.head.status)
             let reader = BodyReader(
-                answer, control: control, byteLimit: isSuccess ? options.bodyLimit?.bytes : limit)
+                answer, control: control, byteLimit: isSuccess ? call.options.bodyLimit?.bytes : limit)
             guard isSuccess else {
                 let body = try await reader.collect()
                 return try answer.exchange(with: body).validated()
@@ -241,7 +249,7 @@ public actor HTTPSession {
     }
 
     /// Runs a call while a closure is told of its progress.
-    private static func reporting(
+    static func reporting(
         _ state: ProgressState?, to progress: (@Sendable (TransferProgress) -> Void)?,
         _ body: @escaping @Sendable () async throws -> HTTPExchange
     ) async throws -> HTTPExchange {
@@ -302,7 +310,7 @@ public actor HTTPSession {
                 metadata: [
                     "method": "\(call.method)", "origin": "\(call.url.origin)", "error": "\(error)",
                 ])
-            throw error
+            throw await settings.configuration.mapped(error)
         }
     }
 

@@ -84,6 +84,13 @@ public struct SessionConfiguration: Sendable {
     /// What accompanies calls, is asked and told; nothing by default.
     public var delegate: (any SessionDelegate)?
 
+    /// What turns the failures of calls into a service's own errors; nothing by default, and calls throw ``HTTPError``.
+    ///
+    /// It is asked for whatever a call that runs fails with. A URL that cannot be parsed is told to the caller as it is, and
+    /// so is what an exchange in memory turns out to be, by ``HTTPExchange/validated()`` or its decoders; a host maps these,
+    /// where it validates (``HTTPHost/validatesStatus``).
+    public var errorMapper: (any HTTPErrorMapping)?
+
     #if Metrics
         /// What calls are counted with; `nil` for the factory of the process, as it is when the session is made.
         ///

@@ -71,8 +71,18 @@ extension HTTPURL {
     ///   where the added part begins.
     public func appending(queryItems: [QueryItem]) throws(ParseError) -> HTTPURL {
         guard !queryItems.isEmpty else { return self }
-        let added = FormEncoding.encoded(queryItems, space: .percentEncoded)
-        let joined = query.map { $0.isEmpty ? added : "\($0)&\(added)" } ?? added
+        return try appending(encodedQuery: FormEncoding.encoded(queryItems, space: .percentEncoded))
+    }
+
+    /// The same address with more behind its query, joined by `&`.
+    ///
+    /// - Parameter query: Percent-encoded as it is meant to be; what may not stand in a query is encoded here. An empty one
+    ///   leaves the address as it is.
+    /// - Throws: As ``appending(queryItems:)``.
+    func appending(encodedQuery query: String) throws(ParseError) -> HTTPURL {
+        guard !query.isEmpty else { return self }
+        let added = PercentEncoding.encoded(ArraySlice(query.utf8), set: PercentEncoding.querySet)
+        let joined = self.query.map { $0.isEmpty ? added : "\($0)&\(added)" } ?? added
         let result = HTTPURL(
             scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind, explicitPort: explicitPort,
             path: path, query: joined, fragment: fragment)

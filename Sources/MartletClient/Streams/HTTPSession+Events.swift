@@ -28,6 +28,8 @@ extension HTTPSession {
         var request = request
         if request.headerFields[.accept] == nil { request.headerFields[.accept] = "text/event-stream" }
         if request.headerFields[.cacheControl] == nil { request.headerFields[.cacheControl] = "no-store" }
-        return EventStreamReader(session: self, request: request, body: body, options: options)
+        // Whether to connect again is decided by what went wrong, and not by what a service calls it.
+        let session = configuration.errorMapper == nil ? self : with { $0.errorMapper = nil }
+        return EventStreamReader(session: session, request: request, body: body, options: options)
     }
 }

@@ -1,0 +1,20 @@
+/// Turns the failures of calls into a service's own errors.
+///
+/// It is set for a session (``SessionConfiguration/errorMapper``) or a host (``HTTPHost/errorMapper``). An error about the
+/// answer, such as one of the code `.unacceptableStatus`, carries the exchange in ``HTTPError/exchange``: its head, and its
+/// body as far as it was collected.
+public protocol HTTPErrorMapping: Sendable {
+    /// What is thrown in place of an error; the error itself where there is nothing better to say.
+    ///
+    /// It runs on the call's task, after all retries, once for each call that fails. `CancellationError` does not come here,
+    /// nor do errors of the caller's own, which interceptors, encoders, decoders and closures throw.
+    func error(for error: HTTPError) async -> any Error
+}
+
+extension SessionConfiguration {
+    /// What is thrown in place of an error.
+    func mapped(_ error: any Error) async -> any Error {
+        guard let errorMapper, let error = error as? HTTPError else { return error }
+        return await errorMapper.error(for: error)
+    }
+}

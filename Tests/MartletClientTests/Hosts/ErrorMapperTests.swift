@@ -1,0 +1,130 @@
+import FoundationEssentials
+import Martlet
+import MartletTesting
+import SystemPackage
+import Testing
+
+@Suite("Errors in a service's own words", .timeLimit(.minutes(2)))
+struct ErrorMapperTests {
+    private struct ServiceError: Error, Codable, Equatable {
+        var reason: String
+    }
+
+    private struct Named: Error, Equatable {
+        var code: HTTPError.Code
+    }
+
+    private static let naming = ErrorMapper { Named(code: $0.code) }
+
+    private static let refusing: OriginHandler.Respond = { request in
+        request.path == "/ok"
+            ? .text("fine") : .json(text: #"{"reason":"no such post"}"#, status: 404)
+    }
+
+    @Test("M6: a host's mapper sees the body of an answer, and its error is what the call throws")
+    func body() async throws {
+        try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
+            let api = try HTTPSession.own().host(origin.base)
+                .with { $0.errorMapper = ErrorMapper.json(ServiceError.self) }
+            let expected = ServiceError(reason: "no such post")
+            await #expect(throws: expected) { try await api.get("posts/1") }
+            await #expect(throws: expected) { try await api.post("posts", parameters: ["a": 1]) }
+            await #expect(throws: expected) {
+                try await api.stream("posts") { _, _ in Issue.record("called") }
+            }
+            await #expect(throws: expected) { try await api.upload(.text("x"), to: "posts") }
+            let folder = try TemporaryFolder()
+            await #expect(throws: expected) {
+                try await api.download("posts", to: FilePath("\(folder.path)/f"))
+            }
+            let task = try await api.task("posts")
+            await #expect(throws: expected) { try await task.value }
+            #expect(try await api.get("ok").text == "fine")
+            #expect(try folder.contents() == [])
+        }
+    }
+
+    @Test("A body that is no such error leaves the error as it is")
+    func otherBody() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("gateway", status: 502)
+        } run: { origin async throws in
+            let api = try HTTPSession.own().host(origin.base)
+                .with { $0.errorMapper = ErrorMapper.json(ServiceError.self) }
+            let error = await #expect(throws: HTTPError.self) { try await api.get("x") }
+            #expect(error?.code == .unacceptableStatus)
+            #expect(error?.exchange?.text == "gateway")
+        }
+    }
+
+    @Test(
+        "Without a mapper a status is an answer; validation can be had without one, and a mapper without it")
+    func validation() async throws {
+        try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
+            let api = try HTTPSession.own().host(origin.base)
+            #expect(!api.validatesStatus)
+            #expect(try await api.get("x").statusCode == 404)
+            let strict = api.with { $0.validatesStatus = true }
+            let error = await #expect(throws: HTTPError.self) { try await strict.get("x") }
+            #expect(error?.code == .unacceptableStatus)
+            #expect(error?.exchange?.statusCode == 404)
+            let lax = api.with {
+                $0.errorMapper = ErrorMapperTests.naming
+                $0.validatesStatus = false
+            }
+            #expect(try await lax.get("x").statusCode == 404)
+        }
+    }
+
+    @Test("M6: failures of the network and of the request itself are mapped as well")
+    func otherErrors() async throws {
+        let port = try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { $0.port }
+        let api = try HTTPSession.own().host(named: "127.0.0.1", port: port, isSecure: false)
+            .with { $0.errorMapper = ErrorMapperTests.naming }
+        await #expect(throws: Named(code: .connectFailed)) { try await api.get("x") }
+        await #expect(throws: Named(code: .invalidURL)) { try await api.get("../x") }
+        await #expect(throws: Named(code: .invalidRequest)) {
+            try await api.get("x", parameters: ["a": .number(.nan)])
+        }
+        await #expect(throws: Named(code: .invalidURL)) { try await api.task("//x") }
+        await #expect(throws: Named(code: .invalidRequest)) {
+            try await api.request(method: .connect, "x")
+        }
+    }
+
+    @Test("M6: a session's mapper serves its calls and its hosts, unless a host has its own")
+    func session() async throws {
+        try await TestOrigin.withOrigin { request in
+            if request.path == "/cut" {
+                return OriginResponse(body: .text("0123456789")).with { $0.fields = ["Content-Length": "20"] }
+                    .with { $0.closesConnection = true }
+            }
+            return .text("", status: 500)
+        } run: { origin async throws in
+            let session = HTTPSession.own { $0.errorMapper = ErrorMapperTests.naming }
+            await #expect(throws: Named(code: .truncated)) { try await session.get(origin.url("/cut")) }
+            // A session's own calls take a status for an answer.
+            #expect(try await session.get(origin.url("/x")).statusCode == 500)
+            let api = try session.host(origin.base)
+            await #expect(throws: Named(code: .unacceptableStatus)) { try await api.get("x") }
+            let own = api.with { $0.errorMapper = ErrorMapper { _ in ServiceError(reason: "own") } }
+            await #expect(throws: ServiceError(reason: "own")) { try await own.get("x") }
+        }
+    }
+
+    @Test("A cancelled call throws CancellationError, and errors of the caller's own stay what they are")
+    func foreignErrors() async throws {
+        try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
+            let api = try HTTPSession.own().host(origin.base)
+                .with { $0.errorMapper = ErrorMapperTests.naming }
+            await #expect(throws: ServiceError(reason: "mine")) {
+                try await api.stream("ok") { _, _ in throw ServiceError(reason: "mine") }
+            }
+            let cancelled = Task {
+                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+                return try await api.get("ok")
+            }
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+        }
+    }
+}

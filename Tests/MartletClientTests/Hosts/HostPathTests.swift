@@ -1,0 +1,112 @@
+import Martlet
+import Testing
+
+@Suite("Paths of a host")
+struct HostPathTests {
+    private func url(_ path: String, at base: String = "https://api.example.com/v2") throws -> String {
+        try HTTPSession().host(base).url(for: path).absoluteString
+    }
+
+    @Test(
+        "A15, M1: a path with or without a leading slash is below the base, with or without a trailing one",
+        arguments: ["https://api.example.com/v2", "https://api.example.com/v2/"])
+    func slashes(_ base: String) throws {
+        for path in ["posts", "/posts", "./posts", "/./posts"] {
+            #expect(try url(path, at: base) == "https://api.example.com/v2/posts")
+        }
+        #expect(try url("posts/", at: base) == "https://api.example.com/v2/posts/")
+        #expect(try url("/a/b?c=d#e", at: base) == "https://api.example.com/v2/a/b?c=d#e")
+        #expect(try url("/", at: base) == "https://api.example.com/v2/")
+        #expect(try url("posts", at: "https://api.example.com") == "https://api.example.com/posts")
+    }
+
+    @Test("The empty path is the base as it was given")
+    func empty() throws {
+        #expect(try url("") == "https://api.example.com/v2")
+        #expect(try url("?a=1") == "https://api.example.com/v2?a=1")
+        #expect(try url("", at: "https://api.example.com/v2/") == "https://api.example.com/v2/")
+    }
+
+    @Test("M2: a whole URL goes where it says, whatever the case of its scheme")
+    func whole() throws {
+        #expect(try url("https://other.example/x?y") == "https://other.example/x?y")
+        #expect(try url("HTTP://Other.example:8080") == "http://other.example:8080/")
+    }
+
+    @Test("A colon makes no scheme of a path, and an address in a query is no whole URL")
+    func colons() throws {
+        #expect(try url("users:batchGet") == "https://api.example.com/v2/users:batchGet")
+        #expect(try url("http:x") == "https://api.example.com/v2/http:x")
+        #expect(try url("go?to=https://a.example/") == "https://api.example.com/v2/go?to=https://a.example/")
+        #expect(try url("1://x") == "https://api.example.com/v2/1://x")
+    }
+
+    @Test(
+        "A path that would leave the base is refused",
+        arguments: [
+            "../admin", "/../admin", "a/../../admin", "%2e%2e/admin", ".%2E/admin", "..", "a/../..",
+            "//evil.example/x",
+            "///x",
+        ])
+    func leaving(_ path: String) throws {
+        let error = #expect(throws: HTTPError.self) { try url(path) }
+        #expect(error?.code == .invalidURL)
+        #expect(error?.wasSent == false)
+    }
+
+    @Test("Dot segments that stay below the base are resolved")
+    func dots() throws {
+        #expect(try url("a/../b") == "https://api.example.com/v2/b")
+        #expect(try url("a/..") == "https://api.example.com/v2/")
+        #expect(try url("../x", at: "https://api.example.com/") == "https://api.example.com/x")
+    }
+
+    @Test("A slash that is encoded stays within its segment")
+    func encodedSlash() throws {
+        #expect(try url("users/..%2f..%2fadmin") == "https://api.example.com/v2/users/..%2f..%2fadmin")
+    }
+
+    @Test("What no URL can hold is refused, and the error counts the characters of the path")
+    func characters() throws {
+        for (path, place) in [("ab\u{0}", 2), ("/ab\n", 3), ("\\x", 0), ("é\t", 1)] {
+            let error = #expect(throws: HTTPError.self) { try url(path) }
+            #expect(error?.code == .invalidURL)
+            #expect((error?.underlying as? HTTPURL.ParseError)?.offset == place)
+        }
+        #expect(try url("größe x") == "https://api.example.com/v2/gr%C3%B6%C3%9Fe%20x")
+    }
+
+    @Test("A whole URL of another scheme is refused")
+    func otherSchemes() throws {
+        #expect(throws: HTTPError.self) { try url("ftp://api.example.com/x") }
+        #expect(throws: HTTPError.self) { try url("javascript://x") }
+    }
+
+    @Test(
+        "M1: a host without a name is a thrown error",
+        arguments: [
+            "", "/v2", "https://", "https:///v2", "api.example.com/v2", "https://:80/",
+            "https://a.example/?q=1", "https://a.example/#x",
+        ])
+    func nameless(_ base: String) throws {
+        let error = #expect(throws: HTTPError.self) { try HTTPSession().host(base) }
+        #expect(error?.code == .invalidURL)
+    }
+
+    @Test("M1: a host by its name, port, path and scheme")
+    func parts() throws {
+        let session = HTTPSession()
+        #expect(try session.host(named: "a.example").base.absoluteString == "https://a.example/")
+        #expect(
+            try session.host(named: "a.example", port: 8080, path: "v1", isSecure: false).base.absoluteString
+                == "http://a.example:8080/v1")
+        #expect(try session.host(named: "::1", path: "/v1").base.absoluteString == "https://[::1]/v1")
+        #expect(try session.host(named: "[::1]", port: 443).base.absoluteString == "https://[::1]/")
+        for name in ["", "a/b", "u@a", "a?b", "a#b", "[a]", "a:80", "a\\b", "a b"] {
+            #expect(throws: HTTPError.self) { try session.host(named: name) }
+        }
+        for port in [0, -1, 65_536] {
+            #expect(throws: HTTPError.self) { try session.host(named: "a.example", port: port) }
+        }
+    }
+}

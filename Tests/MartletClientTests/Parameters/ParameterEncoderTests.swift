@@ -1,0 +1,158 @@
+import FoundationEssentials
+import Martlet
+import Testing
+
+@Suite("Any Encodable as parameters")
+struct ParameterEncoderTests {
+    private struct Filter: Encodable {
+        enum Order: String, Encodable { case newest }
+        var order = Order.newest
+        var price: Double? = 1.5
+        var missing: Int?
+        var tags = ["swift", "linux"]
+        var ids: Set<Int> = [3, 1, 2]
+        var at = Date(timeIntervalSince1970: 0)
+        var data = Data([1])
+        var amount = Decimal(7)
+        var url = URL(string: "https://a.example/x?y=1")
+        var ratio: Float = 0.1
+        var big = UInt64.max
+        var small = Int8(-5)
+        var nested = ["a": ["b": true]]
+    }
+
+    @Test("A8: a value becomes the tree of its properties, and special types stay what they are")
+    func properties() throws {
+        let tree = try ParameterValue(encoding: Filter())
+        #expect(
+            tree == [
+                "order": "newest", "price": 1.5, "tags": ["swift", "linux"], "ids": .set([1, 2, 3]),
+                "at": .date(Date(timeIntervalSince1970: 0)), "data": .data(Data([1])),
+                "amount": .decimal(7), "url": "https://a.example/x?y=1", "ratio": 0.1, "big": .unsigned(.max),
+                "small": -5, "nested": ["a": ["b": true]],
+            ])
+    }
+
+    @Test("A tree stays as it is, whole or inside a dictionary")
+    func trees() throws {
+        let tree: ParameterValue = ["a": .set([1]), "b": nil]
+        #expect(try ParameterValue(encoding: tree) == tree)
+        #expect(try ParameterValue(encoding: ["x": tree]) == ["x": tree])
+    }
+
+    private class Base: Encodable {
+        var name = "base"
+    }
+
+    private final class Derived: Base {
+        private enum Keys: String, CodingKey { case extra, list, inner }
+        override func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Keys.self)
+            try container.encode(1, forKey: .extra)
+            var list = container.nestedUnkeyedContainer(forKey: .list)
+            try list.encodeNil()
+            try list.encode("x")
+            try super.encode(to: list.superEncoder())
+            var deep = list.nestedContainer(keyedBy: Keys.self)
+            try deep.encode(true, forKey: .extra)
+            #expect(list.count == 4)
+            var first = container.nestedContainer(keyedBy: Keys.self, forKey: .inner)
+            try first.encode(1, forKey: .extra)
+            var second = container.nestedContainer(keyedBy: Keys.self, forKey: .inner)
+            try second.encode(2, forKey: .list)
+            try super.encode(to: container.superEncoder())
+        }
+    }
+
+    @Test("Nested containers and the encoders of superclasses write where they belong")
+    func containers() throws {
+        #expect(
+            try ParameterValue(encoding: Derived()) == [
+                "extra": 1, "list": [nil, "x", ["name": "base"], ["extra": true]],
+                "inner": ["extra": 1, "list": 2], "super": ["name": "base"],
+            ])
+    }
+
+    private final class Knot: Encodable {
+        var next: Knot?
+    }
+
+    @Test("An object that contains itself is an error, and no end of the stack")
+    func cycle() throws {
+        let knot = Knot()
+        knot.next = knot
+        defer { knot.next = nil }
+        let error = #expect(throws: ParameterError.self) { try ParameterValue(encoding: knot) }
+        #expect(error?.code == .tooDeep)
+    }
+
+    private struct Wrapper: Encodable {
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(self)
+        }
+    }
+
+    @Test("A value that wraps itself for ever is an error too")
+    func wrapping() throws {
+        let error = #expect(throws: ParameterError.self) { try ParameterValue(encoding: Wrapper()) }
+        #expect(error?.code == .tooDeep)
+    }
+
+    private struct Torn: Encodable {
+        private enum Keys: CodingKey { case a }
+        func encode(to encoder: any Encoder) throws {
+            var keyed = encoder.container(keyedBy: Keys.self)
+            try keyed.encode(1, forKey: .a)
+            var list = encoder.unkeyedContainer()
+            try list.encode(2)
+        }
+    }
+
+    @Test("A value that encodes itself in two ways at once is an error that names it")
+    func conflict() throws {
+        let error = #expect(throws: ParameterError.self) {
+            try ParameterValue(encoding: ["outer": ["torn": Torn()]])
+        }
+        #expect(error?.code == .conflictingContainers)
+        #expect(error?.path == "outer[torn]")
+    }
+
+    @Test("Infinity, NaN and numbers that nobody can hold are refused with their path")
+    func numbers() throws {
+        for value in [Double.nan, .infinity, -.infinity] {
+            let error = #expect(throws: ParameterError.self) {
+                try ParameterValue(encoding: ["a": ["b": [0, value]]])
+            }
+            #expect(error?.code == .notFinite)
+            #expect(error?.path == "a[b][1]")
+        }
+        #expect(throws: ParameterError.self) { try ParameterValue(encoding: ["a": Float.infinity]) }
+        #expect(throws: ParameterError.self) { try ParameterValue(encoding: ["a": Decimal.nan]) }
+        let large = Int128(1) << 100
+        #expect(
+            try QueryEncoding().encoded(try ParameterValue(encoding: ["a": large]))
+                == "a=1267650600228229401496703205376")
+        let error = #expect(throws: ParameterError.self) { try ParameterValue(encoding: ["a": UInt128.max]) }
+        #expect(error?.code == .numberOutOfRange)
+    }
+
+    private struct Empty: Encodable {}
+    private struct Silent: Encodable { func encode(to encoder: any Encoder) throws {} }
+    private struct Refusal: Error {}
+    private struct Refusing: Encodable { func encode(to encoder: any Encoder) throws { throw Refusal() } }
+
+    @Test("A value that encodes nothing is an empty object, and its own errors stay its own")
+    func nothing() throws {
+        #expect(try ParameterValue(encoding: Empty()) == [:])
+        #expect(try ParameterValue(encoding: ["a": Silent()]) == ["a": [:]])
+        #expect(throws: Refusal.self) { try ParameterValue(encoding: ["a": Refusing()]) }
+    }
+
+    @Test("Dictionaries by number have their numbers as names, an absent value at the top is null")
+    func roots() throws {
+        #expect(try ParameterValue(encoding: [1: "a"]) == ["1": "a"])
+        #expect(try ParameterValue(encoding: Int?.none) == nil)
+        #expect(try ParameterValue(encoding: [1, 2]) == [1, 2])
+    }
+}

@@ -1,0 +1,137 @@
+import FoundationEssentials
+import Martlet
+import Testing
+
+@Suite("Queries as AFNetworking wrote them")
+struct QueryEncodingTests {
+    private func text(_ parameters: ParameterValue, _ change: (inout QueryEncoding) -> Void = { _ in }) throws
+        -> String
+    {
+        var encoding = QueryEncoding()
+        change(&encoding)
+        return try encoding.encoded(parameters)
+    }
+
+    @Test("A8: names are sorted, upper case before lower case")
+    func order() throws {
+        #expect(try text(["b": 1, "a": 2, "B": 3, "aa": 4, "_": 5]) == "B=3&_=5&a=2&aa=4&b=1")
+    }
+
+    @Test("A8: nested objects and arrays have names in brackets, which are encoded")
+    func nested() throws {
+        let parameters: ParameterValue = [
+            "phone": ["mobile": "xx", "home": "yy"], "families": ["father", "mother"],
+            "name": "bang", "nums": [1, 2],
+        ]
+        #expect(
+            try text(parameters)
+                == "families%5B%5D=father&families%5B%5D=mother&name=bang&nums%5B%5D=1&nums%5B%5D=2"
+                + "&phone%5Bhome%5D=yy&phone%5Bmobile%5D=xx")
+    }
+
+    @Test("A8: objects in arrays, and arrays in arrays, keep their order and sort their names")
+    func objectsInArrays() throws {
+        #expect(
+            try text(["a": [["y": 2, "x": 1], ["x": 3]], "b": [[1], [2, 3]]])
+                == "a%5B%5D%5Bx%5D=1&a%5B%5D%5By%5D=2&a%5B%5D%5Bx%5D=3"
+                + "&b%5B%5D%5B%5D=1&b%5B%5D%5B%5D=2&b%5B%5D%5B%5D=3")
+    }
+
+    @Test("A8: a set has its name without brackets, and its values in the order of their texts")
+    func sets() throws {
+        #expect(try text(["s": .set(["b", "a", "C"]), "n": .set([9, 10])]) == "n=10&n=9&s=C&s=a&s=b")
+        #expect(
+            try text(["s": .set([["b": 1], ["a": 2]])]) == "s%5Ba%5D=2&s%5Bb%5D=1")
+    }
+
+    @Test("A8: every reserved character is escaped but the question mark and the slash, in names and values")
+    func reserved() throws {
+        #expect(
+            try text([" :#[]@!$&'()*+,;=/?": " :#[]@!$&'()*+,;=/?"])
+                == "%20%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D/?"
+                + "=%20%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D/?")
+        #expect(try text(["f+": ["1+1"]]) == "f%2B%5B%5D=1%2B1")
+    }
+
+    @Test(
+        "A8: of the ASCII characters letters, digits and -._~/? stand as they are, and no others",
+        arguments: 0..<128)
+    func everyByte(_ byte: Int) throws {
+        let character = Character(Unicode.Scalar(UInt8(byte)))
+        let isPlain = character.isLetter || character.isNumber || "-._~/?".contains(character)
+        let digits = String(byte, radix: 16, uppercase: true)
+        let escaped = "%\(byte < 16 ? "0" : "")\(digits)"
+        #expect(QueryEncoding.escaped(String(character)) == (isPlain ? String(character) : escaped))
+    }
+
+    @Test("A8: no cluster of characters comes apart, however many there are")
+    func emoji() throws {
+        let workers = "%F0%9F%91%B4%F0%9F%8F%BF%F0%9F%91%B7%F0%9F%8F%BB%F0%9F%91%AE%F0%9F%8F%BD"
+        #expect(QueryEncoding.escaped("👴🏿👷🏻👮🏽") == workers)
+        let family = "👨‍👩‍👧‍👦"
+        let escaped = "%F0%9F%91%A8%E2%80%8D%F0%9F%91%A9%E2%80%8D%F0%9F%91%A7%E2%80%8D%F0%9F%91%A6"
+        // Around the 50 UTF-16 units at which AFNetworking cut its texts.
+        for count in [1, 4, 5, 49, 50, 51] {
+            let padding = String(repeating: "x", count: count)
+            #expect(QueryEncoding.escaped(padding + family + padding) == padding + escaped + padding)
+        }
+        #expect(QueryEncoding.escaped("名字") == "%E5%90%8D%E5%AD%97")
+    }
+
+    @Test(
+        "A8: a null is its name alone, an empty text has its equals sign, and empty containers leave nothing")
+    func empty() throws {
+        #expect(try text(["a": nil, "b": "", "c": [], "d": [:], "e": [nil]]) == "a&b=&e%5B%5D")
+        #expect(try text([:]) == "")
+        #expect(try text(nil) == "")
+        #expect(try text(["": 1]) == "=1")
+    }
+
+    @Test("A8: yes is 1, no is 0, and numbers are as short as they read back")
+    func scalars() throws {
+        #expect(try text(["a": true, "b": false]) == "a=1&b=0")
+        #expect(
+            try text(["a": 1.0, "b": 0.1, "c": -2.5, "d": 1e21, "e": .unsigned(.max), "f": .integer(.min)])
+                == "a=1&b=0.1&c=-2.5&d=1e%2B21&e=18446744073709551615&f=-9223372036854775808")
+        let decimal = try #require(Decimal(string: "12345678901234567890.123456789"))
+        #expect(try text(["d": .decimal(decimal)]) == "d=12345678901234567890.123456789")
+    }
+
+    @Test("A value of a megabyte is encoded whole")
+    func large() throws {
+        let commas = String(repeating: ",", count: 1 << 20)
+        let encoded = try text(["a": .string(commas)])
+        #expect(encoded.utf8.count == 2 + 3 << 20)
+        #expect(encoded.hasPrefix("a=%2C%2C") && encoded.hasSuffix("%2C"))
+    }
+
+    @Test("Infinity and NaN are refused, and the error says where they stand and not what else there is")
+    func notFinite() throws {
+        let error = #expect(throws: ParameterError.self) {
+            try text(["secret": "hunter2", "filter": ["price": [1, .number(.infinity)]]])
+        }
+        #expect(error?.code == .notFinite)
+        #expect(error?.path == "filter[price][1]")
+        #expect(error?.description.contains("hunter2") == false)
+        #expect(throws: ParameterError.self) { try text(["d": .decimal(.nan)]) }
+    }
+
+    @Test("Parameters without names are refused")
+    func topLevel() throws {
+        for parameters: ParameterValue in [[1, 2], "a", 5, .set([1])] {
+            let error = #expect(throws: ParameterError.self) { try text(parameters) }
+            #expect(error?.code == .notAnObject)
+        }
+    }
+
+    @Test("Values nested too deep are refused before the stack is")
+    func depth() throws {
+        func nested(_ depth: Int) -> ParameterValue {
+            (0..<depth).reduce(1) { value, _ in ["a": value] }
+        }
+        #expect(try text(nested(ParameterValue.depthLimit)).hasSuffix("=1"))
+        let error = #expect(throws: ParameterError.self) { try text(nested(ParameterValue.depthLimit + 1)) }
+        #expect(error?.code == .tooDeep)
+        #expect(error.map { $0.path.utf8.count < 300 } == true)
+    }
+}

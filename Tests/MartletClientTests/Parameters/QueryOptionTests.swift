@@ -1,0 +1,99 @@
+import FoundationEssentials
+import Martlet
+import Testing
+
+@Suite("Options of queries")
+struct QueryOptionTests {
+    private func text(_ parameters: ParameterValue, _ change: (inout QueryEncoding) -> Void) throws -> String
+    {
+        var encoding = QueryEncoding()
+        change(&encoding)
+        return try encoding.encoded(parameters)
+    }
+
+    @Test("A8: arrays with numbers, with the name repeated, and separated by commas")
+    func arrays() throws {
+        let parameters: ParameterValue = ["a": ["x,y", 2, nil], "b": [], "c": .set([2, 1])]
+        #expect(
+            try text(parameters) { $0.arrays = .indexed } == "a%5B0%5D=x%2Cy&a%5B1%5D=2&a%5B2%5D&c=1&c=2")
+        #expect(try text(parameters) { $0.arrays = .repeated } == "a=x%2Cy&a=2&a&c=1&c=2")
+        #expect(try text(parameters) { $0.arrays = .commaSeparated } == "a=x%2Cy,2,&c=1,2")
+        #expect(
+            try text(parameters) {
+                $0.arrays = .commaSeparated
+                $0.nulls = .dropped
+            } == "a=x%2Cy,2&c=1,2")
+        let error = #expect(throws: ParameterError.self) {
+            try text(["a": [1, ["b": 2]]]) { $0.arrays = .commaSeparated }
+        }
+        #expect(error?.code == .notAList)
+        #expect(error?.path == "a[1]")
+    }
+
+    @Test("A8: booleans as words")
+    func booleans() throws {
+        #expect(try text(["a": true, "b": false]) { $0.booleans = .literal } == "a=true&b=false")
+    }
+
+    @Test("A8: nulls with an equals sign, or not at all")
+    func nulls() throws {
+        #expect(try text(["a": nil, "b": [nil, 1]]) { $0.nulls = .emptyValue } == "a=&b%5B%5D=&b%5B%5D=1")
+        #expect(try text(["a": nil, "b": [nil, 1]]) { $0.nulls = .dropped } == "b%5B%5D=1")
+    }
+
+    @Test("A8: dates in ISO 8601, as seconds and as milliseconds")
+    func dates() throws {
+        let parameters: ParameterValue = ["at": .date(Date(timeIntervalSince1970: 1_000_000_000.25))]
+        #expect(try text(parameters) { _ in } == "at=2001-09-09T01%3A46%3A40Z")
+        #expect(
+            try text(parameters) { $0.dates = .iso8601WithMilliseconds } == "at=2001-09-09T01%3A46%3A40.250Z")
+        #expect(try text(parameters) { $0.dates = .secondsSince1970 } == "at=1000000000.25")
+        #expect(try text(parameters) { $0.dates = .millisecondsSince1970 } == "at=1000000000250")
+    }
+
+    @Test(
+        "A date that a format cannot hold is refused",
+        arguments: [1e300, -1e300, .infinity, .nan, 253_402_300_800])
+    func dateRange(_ seconds: Double) throws {
+        let parameters: ParameterValue = ["at": .date(Date(timeIntervalSince1970: seconds))]
+        let error = #expect(throws: ParameterError.self) { try text(parameters) { _ in } }
+        #expect(error?.code == .dateOutOfRange)
+        guard seconds.magnitude > 1e20 || seconds.isNaN else { return }
+        #expect(throws: ParameterError.self) { try text(parameters) { $0.dates = .millisecondsSince1970 } }
+    }
+
+    @Test("A8: bytes in Base64, plain or for URLs")
+    func data() throws {
+        let parameters: ParameterValue = ["d": .data(Data([0xFB, 0xFF, 0xFE, 0x01]))]
+        #expect(try text(parameters) { _ in } == "d=%2B//%2BAQ%3D%3D")
+        #expect(try text(parameters) { $0.data = .base64URL } == "d=-__-AQ")
+    }
+
+    @Test(
+        "A8: names in snake case",
+        arguments: [
+            ("userName", "user_name"), ("baseURLString", "base_url_string"), ("URL", "url"), ("a", "a"),
+            ("page2Size", "page2_size"), ("already_there", "already_there"), ("", ""),
+            ("_leading", "_leading"),
+            ("myID", "my_id"), ("HTTPServer", "http_server"),
+        ])
+    func keys(_ name: String, _ expected: String) throws {
+        #expect(try text(.object([name: 1])) { $0.keys = .snakeCase } == "\(expected)=1")
+    }
+
+    @Test("Names are sorted as they are written")
+    func sortedStyles() throws {
+        #expect(try text(["aZ": 1, "a": ["bC": 2]]) { $0.keys = .snakeCase } == "a%5Bb_c%5D=2&a_z=1")
+    }
+
+    @Test("A8: a serialiser of one's own takes the place of all rules")
+    func serializer() throws {
+        let made = try text(["a": 1]) {
+            $0.serializer = { parameters in
+                guard case .object(let values) = parameters else { return "" }
+                return values.keys.sorted().joined(separator: ";")
+            }
+        }
+        #expect(made == "a")
+    }
+}
