@@ -4,6 +4,8 @@ import FoundationEssentials
 struct QueryWriter {
     private let encoding: QueryEncoding
     private var bytes: [UInt8] = []
+    // Not told by the bytes: a null without a name has none.
+    private var hasPairs = false
 
     private init(_ encoding: QueryEncoding) {
         self.encoding = encoding
@@ -88,7 +90,8 @@ struct QueryWriter {
     }
 
     private mutating func begin(_ name: String?) {
-        if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }
+        if hasPairs { bytes.append(UInt8(ascii: "&")) }
+        hasPairs = true
         QueryWriter.append(name ?? "", to: &bytes)
     }
 

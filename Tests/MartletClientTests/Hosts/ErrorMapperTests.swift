@@ -82,7 +82,7 @@ struct ErrorMapperTests {
         let api = try HTTPSession.own().host(named: "127.0.0.1", port: port, isSecure: false)
             .with { $0.errorMapper = ErrorMapperTests.naming }
         await #expect(throws: Named(code: .connectFailed)) { try await api.get("x") }
-        await #expect(throws: Named(code: .invalidURL)) { try await api.get("../x") }
+        await #expect(throws: Named(code: .invalidURL)) { try await api.get("//other.example/x") }
         await #expect(throws: Named(code: .invalidRequest)) {
             try await api.get("x", parameters: ["a": .number(.nan)])
         }

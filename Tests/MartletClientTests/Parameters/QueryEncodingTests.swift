@@ -85,6 +85,8 @@ struct QueryEncodingTests {
         #expect(try text([:]) == "")
         #expect(try text(nil) == "")
         #expect(try text(["": 1]) == "=1")
+        // A null without a name has no byte, and is a pair all the same.
+        #expect(try text(["": nil, "a": 1]) == "&a=1")
     }
 
     @Test("A8: yes is 1, no is 0, and numbers are as short as they read back")
