@@ -13,7 +13,7 @@ FILTER ?=
 # What `make sanitize-quick` runs: where memory is handled by hand, and where tasks and threads meet.
 SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests)\.
 # What `make test-traits` runs: what differs when a trait is on.
-TRAITS_FILTER ?= ^MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField|CallMeters|CallSpan)Tests/
+TRAITS_FILTER ?= ^(MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField|CallMeters|CallSpan)Tests|MartletImagesTests\..*)/
 # What `make soak` runs: ONLY='in-flight storm' some of it, MINUTES how long the storm lasts, COUNT and SEED for a try.
 ONLY ?=
 MINUTES ?= 60
@@ -34,9 +34,9 @@ test: ## Run all tests, also against nginx, Apache, httpbin, squid and others (F
 	@Scripts/install.sh test
 	@Scripts/test.sh '$(FILTER)' --parallel
 
-test-traits: ## Run the tests of what the package traits Brotli, Zstandard, Metrics and Tracing add, with these on
+test-traits: ## Run the tests of what the package traits Brotli, Zstandard, Metrics, Tracing and ImageDecoding add, with these on
 	@Scripts/install.sh traits
-	@Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits Brotli,Zstandard,Metrics,Tracing --scratch-path .build-traits
+	@Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits Brotli,Zstandard,Metrics,Tracing,ImageDecoding --scratch-path .build-traits
 
 bench: ## Measure Martlet beside its peers, in turns (QUICK=1 in minutes; ONLY='small-*' WITH='martlet*,wrk' ROUNDS=3 SECONDS=2)
 	@Scripts/install.sh bench

@@ -31,6 +31,8 @@ let package = Package(
     name: "martlet",
     products: [
         .library(name: "Martlet", targets: ["Martlet"]),
+        .library(name: "MartletXML", targets: ["MartletXML"]),
+        .library(name: "MartletImages", targets: ["MartletImages"]),
         .library(name: "MartletTesting", targets: ["MartletTesting"]),
         .executable(name: "martlet", targets: ["MartletCLI"]),
     ],
@@ -40,6 +42,9 @@ let package = Package(
         .trait(name: "Zstandard", description: "Ask for and undo the content coding zstd, with libzstd"),
         .trait(name: "Metrics", description: "Count calls, bytes and connections with swift-metrics"),
         .trait(name: "Tracing", description: "Make a span of each call with swift-distributed-tracing"),
+        .trait(
+            name: "ImageDecoding",
+            description: "Let MartletImages decode PNG and JPEG, with libpng and libjpeg-turbo"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
@@ -55,6 +60,9 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "CPng", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
+        .systemLibrary(
+            name: "CTurboJPEG", pkgConfig: "libturbojpeg", providers: [.apt(["libturbojpeg0-dev"])]),
         .target(name: "CLinux"),
         .target(name: "MartletWire", swiftSettings: strict),
         .target(
@@ -75,6 +83,15 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(name: "Martlet", dependencies: ["MartletClient"], swiftSettings: strict),
+        .target(name: "MartletXML", dependencies: ["MartletClient"], swiftSettings: strict),
+        .target(
+            name: "MartletImages",
+            dependencies: [
+                "MartletClient",
+                .target(name: "CPng", condition: .when(traits: ["ImageDecoding"])),
+                .target(name: "CTurboJPEG", condition: .when(traits: ["ImageDecoding"])),
+            ],
+            swiftSettings: strict),
         .target(
             name: "MartletTesting",
             dependencies: ["MartletWire", "MartletTransport", "MartletClient", httpTypes, systemPackage],
@@ -85,7 +102,9 @@ let package = Package(
         // What the fuzzer checks, as functions of bytes, so that the tests replay it without the fuzzer.
         .target(
             name: "MartletFuzzing",
-            dependencies: ["MartletWire", "MartletTransport", "MartletClient", httpTypes],
+            dependencies: [
+                "MartletWire", "MartletTransport", "MartletClient", "MartletXML", "MartletImages", httpTypes,
+            ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),
         .testTarget(name: "MartletTransportTests", dependencies: ["MartletTransport"], swiftSettings: strict),
@@ -100,6 +119,12 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "MartletXMLTests", dependencies: ["MartletXML", "MartletClient", "MartletTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MartletImagesTests", dependencies: ["MartletImages", "MartletClient", "MartletTesting"],
+            swiftSettings: strict),
+        .testTarget(
             name: "MartletTestingTests",
             dependencies: ["MartletTesting", "MartletTransport", "MartletWire", systemPackage],
             swiftSettings: strict),
@@ -108,7 +133,10 @@ let package = Package(
             dependencies: ["MartletFuzzing", "MartletWire", "MartletClient"], swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["Martlet", "MartletTesting", "MartletCLI", systemPackage], swiftSettings: strict),
+            dependencies: [
+                "Martlet", "MartletXML", "MartletImages", "MartletTesting", "MartletCLI", systemPackage,
+            ],
+            swiftSettings: strict),
     ]
 )
 

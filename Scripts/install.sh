@@ -24,6 +24,8 @@ is_present() {
         zlib1g-dev) pkg-config --exists zlib ;;
         libbrotli-dev) pkg-config --exists libbrotlidec ;;
         libzstd-dev) pkg-config --exists libzstd ;;
+        libpng-dev) pkg-config --exists libpng ;;
+        libturbojpeg0-dev) pkg-config --exists libturbojpeg ;;
         apache2-bin) command -v apache2 ;;
         tinyproxy-bin) command -v tinyproxy ;;
         golang-go) command -v go ;;
@@ -86,7 +88,7 @@ case "${1:-}" in
         wanted+=(publicsuffix squid tinyproxy-bin microsocks)
         ;;
     bench) wanted=("${build[@]}" nginx wrk curl openssl python3 golang-go libcurl4-openssl-dev gcc libc6-dev valgrind) ;;
-    traits) wanted=("${build[@]}" libbrotli-dev libzstd-dev) ;;
+    traits) wanted=("${build[@]}" libbrotli-dev libzstd-dev libpng-dev libturbojpeg0-dev) ;;
     lint) wanted=() ;;
     *) fail "usage: $0 build|test|traits|lint|bench|soak" ;;
 esac

@@ -11,6 +11,8 @@ struct LayerRule {
         LayerRule("COpenSSL"),
         LayerRule("CZlib"),
         LayerRule("CZstd"),
+        LayerRule("CPng"),
+        LayerRule("CTurboJPEG"),
         LayerRule("CLinux"),
         LayerRule("MartletWire"),
         LayerRule(
@@ -22,6 +24,8 @@ struct LayerRule {
             "CZlib", "CBrotli", "CZstd", "CoreMetrics", "Tracing",
             "HTTPTypes", "Logging", "SystemPackage", "FoundationEssentials", "Synchronization"),
         LayerRule("Martlet", "MartletClient"),
+        LayerRule("MartletXML", "MartletClient"),
+        LayerRule("MartletImages", "MartletClient", "CPng", "CTurboJPEG"),
         LayerRule(
             "MartletTesting", "MartletWire", "MartletTransport", "MartletClient", "HTTPTypes",
             "SystemPackage",
@@ -35,7 +39,9 @@ struct LayerRule {
     /// One row for each target of the fuzz harness, under `Fuzz`.
     static let fuzzing = [
         LayerRule(
-            "MartletFuzzing", "MartletWire", "MartletTransport", "MartletClient", "HTTPTypes",
+            "MartletFuzzing", "MartletWire", "MartletTransport", "MartletClient", "MartletXML",
+            "MartletImages",
+            "HTTPTypes",
             "Synchronization"),
         LayerRule("MartletFuzzer", "MartletFuzzing", "Dispatch", "Glibc", "Synchronization"),
     ]

@@ -39,6 +39,33 @@ struct LinkageTests {
         }
     }
 
+    /// What only MartletImages links, and what MartletXML could have linked.
+    private let codecs = ["png16", "png", "turbojpeg", "jpeg", "xml2", "expat"]
+
+    @Test("The martlet program loads neither a codec of images nor a parser of XML")
+    func programWithoutCodecs() throws {
+        let needed = try ELFImage(contentsOf: buildFolder.appendingPathComponent("martlet")).neededLibraries
+        #expect(needed.contains("libc.so.6"), "the list was read")
+        for library in codecs {
+            #expect(!needed.contains { $0.hasPrefix("lib\(library).so") }, "lib\(library)")
+        }
+    }
+
+    @Test(
+        "No object asks the linker for a codec of images or a parser of XML, but those of MartletImages",
+        arguments: LayerRule.all.map(\.target).filter { $0.hasPrefix("Martlet") && $0 != "MartletImages" })
+    func objectsWithoutCodecs(_ target: String) throws {
+        let folder = buildFolder.appendingPathComponent("\(target).build")
+        let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {
+            $0.hasSuffix(".o")
+        }
+        #expect(!names.isEmpty)
+        for name in names {
+            let entries = try ELFImage(contentsOf: folder.appendingPathComponent(name)).autolinkEntries
+            for library in codecs { #expect(!entries.contains("-l\(library)"), "\(target)/\(name)") }
+        }
+    }
+
     @Test("The check sees Foundation where it is: in this test bundle, which uses it")
     func checkSeesFoundation() throws {
         let bundle = try ELFImage(

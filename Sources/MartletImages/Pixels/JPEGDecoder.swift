@@ -1,0 +1,92 @@
+#if ImageDecoding
+    import CTurboJPEG
+
+    /// JPEG to pixels, by TurboJPEG, which comes back from every error.
+    enum JPEGDecoder {
+        static func decode(
+            _ bytes: [UInt8], _ info: ImageInfo, _ options: ImageDecodingOptions
+        ) throws(ImageError) -> PixelImage {
+            guard let handle = unsafe tjInitDecompress() else {
+                throw ImageError(.outOfMemory, format: .jpeg, "the decoder cannot be had")
+            }
+            defer { unsafe _ = tjDestroy(handle) }
+            var (width, height, sampling, colours): (Int32, Int32, Int32, Int32) = (0, 0, 0, 0)
+            let headStatus = unsafe bytes.withUnsafeBufferPointer { input in
+                unsafe tjDecompressHeader3(
+                    handle, input.baseAddress, UInt(input.count), &width, &height, &sampling, &colours)
+            }
+            guard headStatus == 0 || unsafe isWarning(handle) else { throw unsafe failure(handle) }
+            let stored = ImageSize(width: Int(width), height: Int(height))
+            guard stored == info.size else {
+                throw ImageError(.malformed, format: .jpeg, "the file has two sizes")
+            }
+            let size = scaled(stored, options.wantedSide)
+            let byteCount = try PixelImage.byteCount(of: size, .jpeg, options)
+            let isInk =
+                colours == Int32(bitPattern: TJCS_CMYK.rawValue)
+                || colours == Int32(bitPattern: TJCS_YCCK.rawValue)
+            // A progressive file can have scans without number, each of which goes over the whole image.
+            let flags = TJFLAG_LIMITSCANS | (options.acceptsDamage ? 0 : TJFLAG_STOPONWARNING)
+            var status: Int32 = -1
+            var pixels = unsafe bytes.withUnsafeBufferPointer { input in
+                unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { output, count in
+                    unsafe output.initialize(repeating: 0)
+                    count = byteCount
+                    status = unsafe tjDecompress2(
+                        handle, input.baseAddress, UInt(input.count), output.baseAddress, Int32(size.width),
+                        0,
+                        Int32(size.height), isInk ? TJPF_CMYK.rawValue : TJPF_RGBA.rawValue, flags)
+                }
+            }
+            guard status == 0 || options.acceptsDamage && unsafe isWarning(handle) else {
+                throw unsafe failure(handle)
+            }
+            if isInk { mixInk(&pixels) }
+            return PixelImage(size: size, pixels: pixels, orientation: info.orientation)
+        }
+
+        /// The size by the smallest factor that leaves the longer side at what is wanted.
+        private static func scaled(_ size: ImageSize, _ wantedSide: Int?) -> ImageSize {
+            guard let wantedSide else { return size }
+            for eighths in 1..<8 {
+                // TurboJPEG rounds up.
+                let side = ImageSize(
+                    width: (size.width * eighths + 7) / 8, height: (size.height * eighths + 7) / 8)
+                if max(side.width, side.height) >= wantedSide { return side }
+            }
+            return size
+        }
+
+        /// Cyan, magenta, yellow and black, inverted as Adobe's programs write them, to red, green and blue.
+        private static func mixInk(_ pixels: inout [UInt8]) {
+            for place in stride(from: 0, to: pixels.count - 3, by: 4) {
+                let black = Int(pixels[place + 3])
+                for channel in 0..<3 {
+                    pixels[place + channel] = UInt8((Int(pixels[place + channel]) * black + 127) / 255)
+                }
+                pixels[place + 3] = 255
+            }
+        }
+
+        private static func isWarning(_ handle: tjhandle) -> Bool {
+            unsafe tjGetErrorCode(handle) == Int32(bitPattern: TJERR_WARNING.rawValue)
+        }
+
+        private static func failure(_ handle: tjhandle) -> ImageError {
+            let message = unsafe String(cString: tjGetErrorStr2(handle))
+            let code: ImageError.Code
+            if message.contains("emory") {
+                code = .outOfMemory
+            } else if message.contains("Premature end") {
+                code = .truncated
+            } else if message.contains("nsupported") || message.contains("not supported")
+                || message.contains("Cannot")
+            {
+                code = .unsupported
+            } else {
+                code = .malformed
+            }
+            return ImageError(code, format: .jpeg, message)
+        }
+    }
+#endif

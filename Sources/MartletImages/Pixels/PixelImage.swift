@@ -1,0 +1,99 @@
+#if ImageDecoding
+    /// An image as pixels: red, green, blue and alpha, a byte each, row by row from the top, without gaps.
+    ///
+    /// The colours are sRGB for a PNG, converted where it says it has others, and as the file has them for a JPEG. They are
+    /// not multiplied by alpha.
+    public struct PixelImage: Hashable, Sendable, CustomStringConvertible {
+        /// The size.
+        public let size: ImageSize
+        /// The pixels, four bytes each: `4 * size.width * size.height` in all.
+        public let pixels: [UInt8]
+        /// How the pixels have still to be turned: `.up` once the orientation was applied.
+        public let orientation: ImageOrientation
+
+        /// Decodes a PNG or a JPEG.
+        ///
+        /// - Parameters:
+        ///   - bytes: The whole file.
+        ///   - options: How it is decoded.
+        /// - Throws: An ``ImageError``: `.unsupported` for a GIF or a WebP, `.limitExceeded` before memory is taken.
+        public init(_ bytes: [UInt8], options: ImageDecodingOptions = .default) throws(ImageError) {
+            // The side and the head are bounded by the formats and by the file; pixels are counted below, when they are
+            // known to be made.
+            let limits = ImageLimits(pixelCount: .max, side: .max, headByteCount: .max)
+            var reader = ImageInfoReader(limits: limits)
+            try reader.feed(bytes)
+            let info = try reader.finish()
+            let stored: PixelImage
+            switch info.format {
+            case .png: stored = try PNGDecoder.decode(bytes, info, options)
+            case .jpeg: stored = try JPEGDecoder.decode(bytes, info, options)
+            case .gif, .webp:
+                throw ImageError(
+                    .unsupported, format: info.format, "the pixels of this format are not decoded")
+            }
+            self = options.appliesOrientation ? stored.upright() : stored
+        }
+
+        init(size: ImageSize, pixels: [UInt8], orientation: ImageOrientation) {
+            self.size = size
+            self.pixels = pixels
+            self.orientation = orientation
+        }
+
+        /// The four bytes of a pixel; nil where there is none.
+        public subscript(x: Int, y: Int) -> ArraySlice<UInt8>? {
+            guard (0..<size.width).contains(x), (0..<size.height).contains(y) else { return nil }
+            let place = (y * size.width + x) * 4
+            return pixels[place..<place + 4]
+        }
+
+        /// The size, and the orientation where it is not applied.
+        public var description: String {
+            orientation == .up ? "\(size)" : "\(size), orientation \(orientation.rawValue)"
+        }
+
+        /// The image turned as its orientation says.
+        public func upright() -> PixelImage {
+            guard orientation != .up else { return self }
+            let target = orientation.swapsSides ? size.turned : size
+            var turned: [UInt8] = []
+            turned.reserveCapacity(pixels.count)
+            let (right, bottom) = (size.width - 1, size.height - 1)
+            for y in 0..<target.height {
+                for x in 0..<target.width {
+                    let (column, row) =
+                        switch orientation {
+                        case .up: (x, y)
+                        case .upMirrored: (right - x, y)
+                        case .down: (right - x, bottom - y)
+                        case .downMirrored: (x, bottom - y)
+                        case .leftMirrored: (y, x)
+                        case .right: (y, bottom - x)
+                        case .rightMirrored: (right - y, bottom - x)
+                        case .left: (right - y, x)
+                        }
+                    let place = (row * size.width + column) * 4
+                    turned.append(pixels[place])
+                    turned.append(pixels[place + 1])
+                    turned.append(pixels[place + 2])
+                    turned.append(pixels[place + 3])
+                }
+            }
+            return PixelImage(size: target, pixels: turned, orientation: .up)
+        }
+
+        /// Checks that an image may be made and tells how many bytes it takes.
+        static func byteCount(
+            of size: ImageSize, _ format: ImageFormat, _ options: ImageDecodingOptions
+        ) throws(ImageError) -> Int {
+            let (count, isTooLarge) = size.pixelCount.multipliedReportingOverflow(by: 4)
+            guard size.pixelCount <= options.pixelCountLimit, !isTooLarge else {
+                throw ImageError(
+                    .limitExceeded, format: format,
+                    "an image of \(size) pixels; \(options.pixelCountLimit) are allowed")
+            }
+            return count
+        }
+    }
+#endif

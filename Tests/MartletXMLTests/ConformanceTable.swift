@@ -1,0 +1,245 @@
+import MartletXML
+import Testing
+
+/// A document and what the specification says of it: nothing, or what is wrong.
+struct ConformanceCase: Sendable, CustomTestStringConvertible {
+    let document: String
+    let code: XMLError.Code?
+
+    init(_ document: String, _ code: XMLError.Code? = nil) {
+        self.document = document
+        self.code = code
+    }
+
+    var testDescription: String { "\(document.debugDescription) is \(code?.rawValue ?? "well-formed")" }
+}
+
+/// Documents written from the specification, by its sections.
+enum ConformanceTable {
+    static let all = documents + characters + markup + references + declarations + doctypes + namespaces
+
+    /// §2.1, §3: what a document is.
+    static let documents: [ConformanceCase] = [
+        .init("<a/>"),
+        .init("<a></a>"),
+        .init("<a ></a\t\n>"),
+        .init("<a\n/>"),
+        .init(" \r\n\t<a/> \n"),
+        .init("<!--x--><?p?><a/><?q r?><!---->"),
+        .init("<a><b/><b/><c><d/></c></a>"),
+        .init("", .unexpectedEnd),
+        .init(" ", .unexpectedEnd),
+        .init("<!--only a comment-->", .unexpectedEnd),
+        .init("<a>", .unexpectedEnd),
+        .init("<a", .unexpectedEnd),
+        .init("<", .unexpectedEnd),
+        .init("<a><b></a></b>", .mismatchedTag),
+        .init("<a></b>", .mismatchedTag),
+        .init("<a></A>", .mismatchedTag),
+        .init("</a>", .contentOutsideRoot),
+        .init("<a/></a>", .contentOutsideRoot),
+        .init("<a/><b/>", .contentOutsideRoot),
+        .init("<a/>text", .contentOutsideRoot),
+        .init("text<a/>", .contentOutsideRoot),
+        .init("<a/>&amp;", .contentOutsideRoot),
+        .init("<a/><![CDATA[]]>", .contentOutsideRoot),
+        .init("\u{FEFF}\u{FEFF}<a/>", .contentOutsideRoot),
+    ]
+
+    /// §2.2, §2.3: characters and names.
+    static let characters: [ConformanceCase] = [
+        .init("<a>\t\n\r \u{7F}\u{85}\u{9F}\u{D7FF}\u{E000}\u{FFFD}\u{10000}\u{10FFFF}</a>"),
+        .init("<a>\0</a>", .invalidCharacter),
+        .init("<a>\u{1}</a>", .invalidCharacter),
+        .init("<a>\u{B}</a>", .invalidCharacter),
+        .init("<a>\u{1F}</a>", .invalidCharacter),
+        .init("<a>\u{FFFE}</a>", .invalidCharacter),
+        .init("<a>\u{FFFF}</a>", .invalidCharacter),
+        .init("<a b='\u{8}'/>", .invalidCharacter),
+        .init("<!--\u{C}--><a/>", .invalidCharacter),
+        .init("<_/>"),
+        .init("<a-b.c_d1\u{B7}\u{300}/>"),
+        .init("<\u{E9}l\u{E9}ment \u{4E2D}\u{6587}='1'/>"),
+        .init("<\u{10000}/>"),
+        .init("<1a/>", .malformedMarkup),
+        .init("<-a/>", .malformedMarkup),
+        .init("<.a/>", .malformedMarkup),
+        .init("<\u{B7}a/>", .malformedMarkup),
+        .init("<\u{D7}/>", .malformedMarkup),
+        .init("<a\u{D7}/>", .invalidName),
+        .init("<a\u{37E}/>", .invalidName),
+        .init("<a\u{F0000}/>", .invalidName),
+        .init("<a 1='x'/>", .invalidName),
+        .init("<a></1>", .invalidName),
+        .init("< a/>", .malformedMarkup),
+        .init("<a></ a>", .invalidName),
+    ]
+
+    /// §2.4–§2.7, §3.1: text, comments, instructions, sections, tags.
+    static let markup: [ConformanceCase] = [
+        .init("<a>]] > ]></a>"),
+        .init("<a>]]></a>", .unescapedCharacter),
+        .init("<a>x]]]></a>", .unescapedCharacter),
+        .init("<a>]]&gt;</a>"),
+        .init("<a>]<![CDATA[]]></a>"),
+        .init("<a>></a>"),
+        .init("<a b='>'/>"),
+        .init("<a b='<'/>", .unescapedCharacter),
+        .init("<a b='&lt;'/>"),
+        .init("<a b=\"'\" c='\"'/>"),
+        .init("<a b = 'c'/>"),
+        .init("<a b='1'c='2'/>", .malformedMarkup),
+        .init("<a b='1' b='2'/>", .duplicateAttribute),
+        .init("<a b/>", .malformedMarkup),
+        .init("<a b c='1'/>", .malformedMarkup),
+        .init("<a b=c/>", .malformedMarkup),
+        .init("<a b='1\"/>", .unexpectedEnd),
+        .init("<a / >", .malformedMarkup),
+        .init("<a/ b='1'>", .malformedMarkup),
+        .init("<a></a b='1'>", .malformedMarkup),
+        .init("<a><!-- - -></a>", .unexpectedEnd),
+        .init("<a><!-- a - b -> --></a>"),
+        .init("<a><!-- -- --></a>", .malformedMarkup),
+        .init("<a><!-- ---></a>", .malformedMarkup),
+        .init("<a><!-></a>", .malformedMarkup),
+        .init("<a><!b></a>", .malformedMarkup),
+        .init("<a><!></a>", .malformedMarkup),
+        .init("<a><![CDATA[<b>&amp;]] ]>]]]]></a>"),
+        .init("<a><![CDATA[]]></a>"),
+        .init("<a><![cdata[]]></a>", .malformedMarkup),
+        .init("<a><![CDATA []]></a>", .malformedMarkup),
+        .init("<a><![CDATA[</a>", .unexpectedEnd),
+        .init("<a><?b?><?b c?><?b c??><?b \n c ?></a>"),
+        .init("<a><??></a>", .invalidName),
+        .init("<a><? b?></a>", .invalidName),
+        .init("<a><?b", .unexpectedEnd),
+        .init("<a><?b?c?></a>", .malformedMarkup),
+        .init("<a><?b:c?></a>", .invalidName),
+    ]
+
+    /// §4.1, §4.6: references.
+    static let references: [ConformanceCase] = [
+        .init("<a b='&amp;&lt;&gt;&apos;&quot;'>&amp;&lt;&gt;&apos;&quot;</a>"),
+        .init("<a>&#65;&#x41;&#x0041;&#x10FFFF;&#9;&#xd;</a>"),
+        .init("<a>&#0;</a>", .malformedReference),
+        .init("<a>&#x1F;</a>", .malformedReference),
+        .init("<a>&#xD800;</a>", .malformedReference),
+        .init("<a>&#xFFFE;</a>", .malformedReference),
+        .init("<a>&#x110000;</a>", .malformedReference),
+        .init("<a>&#99999999999999999999;</a>", .malformedReference),
+        .init("<a>&#;</a>", .malformedReference),
+        .init("<a>&#x;</a>", .malformedReference),
+        .init("<a>&#X41;</a>", .malformedReference),
+        .init("<a>&#6A;</a>", .malformedReference),
+        .init("<a>&</a>", .malformedReference),
+        .init("<a>& b</a>", .malformedReference),
+        .init("<a>&amp</a>", .malformedReference),
+        .init("<a>&amp ;</a>", .malformedReference),
+        .init("<a>&;</a>", .malformedReference),
+        .init("<a>&nbsp;</a>", .undeclaredEntity),
+        .init("<a>&AMP;</a>", .undeclaredEntity),
+        .init("<a b='&eacute;'/>", .undeclaredEntity),
+        .init("<a b='&#x;'/>", .malformedReference),
+    ]
+
+    /// §2.8, §4.3.3: the XML declaration.
+    static let declarations: [ConformanceCase] = [
+        .init("<?xml version='1.0'?><a/>"),
+        .init("<?xml version = \"1.0\" encoding = 'utf-8' standalone\n=\n'yes' ?><a/>"),
+        .init("<?xml version='1.1'?><a/>"),
+        .init("<?xml version='1.0' standalone='no'?><a/>"),
+        .init("<?xml?><a/>", .malformedDeclaration),
+        .init("<?xml ?><a/>", .malformedDeclaration),
+        .init("<?xml version='2.0'?><a/>", .malformedDeclaration),
+        .init("<?xml version='1.'?><a/>", .malformedDeclaration),
+        .init("<?xml version=1.0?><a/>", .malformedDeclaration),
+        .init("<?xml version='1.0\"?><a/>", .malformedDeclaration),
+        .init("<?xml encoding='UTF-8'?><a/>", .malformedDeclaration),
+        .init("<?xml encoding='UTF-8' version='1.0'?><a/>", .malformedDeclaration),
+        .init("<?xml version='1.0'encoding='UTF-8'?><a/>", .malformedDeclaration),
+        .init("<?xml version='1.0' standalone='yes' encoding='UTF-8'?><a/>", .malformedDeclaration),
+        .init("<?xml version='1.0' standalone='maybe'?><a/>", .malformedDeclaration),
+        .init("<?xml version='1.0' encoding=''?><a/>", .malformedDeclaration),
+        .init("<?xml version='1.0' encoding='8bit'?><a/>", .malformedDeclaration),
+        .init("<?xml version='1.0' other='x'?><a/>", .malformedDeclaration),
+        .init(" <?xml version='1.0'?><a/>", .malformedDeclaration),
+        .init("<!----><?xml version='1.0'?><a/>", .malformedDeclaration),
+        .init("<a><?xml version='1.0'?></a>", .malformedDeclaration),
+        .init("<?XML version='1.0'?><a/>", .malformedDeclaration),
+        .init("<?xml-stylesheet href='a'?><a/>"),
+        .init("<?xml version='1.0' encoding='EBCDIC-CP-US'?><a/>", .unsupportedEncoding),
+        .init("<?xml version='1.0' encoding='UTF-16'?><a/>", .encodingMismatch),
+    ]
+
+    /// §2.8, §3.2–§4.2: document types.
+    static let doctypes: [ConformanceCase] = [
+        .init("<!DOCTYPE a><a/>"),
+        .init("<!DOCTYPE a ><b/>"),
+        .init("<!DOCTYPE p:a SYSTEM 'http://x/y.dtd'><a/>"),
+        .init("<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0//EN' \"x.dtd\" ><html/>"),
+        .init("<!DOCTYPE a []><a/>"),
+        .init("<!DOCTYPE a[ <!ELEMENT a (b|c)*> <!--x--><?p q?> <!ATTLIST a b CDATA #IMPLIED>\n] ><a/>"),
+        .init("<!DOCTYPE a [<!NOTATION n SYSTEM \"]>\"><!ATTLIST a b (c|d) #REQUIRED>]><a/>"),
+        .init("<!DOCTYPE a [<!ENTITY e 'x'>]><a>&e;</a>", .doctypeRefused),
+        .init("<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>", .doctypeRefused),
+        .init("<!DOCTYPE a [<!ENTITY % p SYSTEM 'http://x/'> %p;]><a/>", .doctypeRefused),
+        .init("<!DOCTYPE a [%p;]><a/>", .doctypeRefused),
+        .init("<!DOCTYPE a [<!ELEMENT a %p;>]><a/>", .doctypeRefused),
+        .init("<!DOCTYPE a [<!ATTLIST a b CDATA 'default'>]><a/>", .doctypeRefused),
+        .init("<!DOCTYPE a [<!ATTLIST a b CDATA #FIXED 'x'>]><a/>", .doctypeRefused),
+        .init("<!DOCTYPE a [text]><a/>", .malformedMarkup),
+        .init("<!DOCTYPE a [<![INCLUDE[]]>]><a/>", .invalidName),
+        .init("<!DOCTYPE a [<b/>]><a/>", .malformedMarkup),
+        .init("<!DOCTYPE a [<!WRONG x>]><a/>", .malformedMarkup),
+        .init("<!DOCTYPE a [<?xml version='1.0'?>]><a/>", .malformedDeclaration),
+        .init("<!DOCTYPE a [<!-- -- -->]><a/>", .malformedMarkup),
+        .init("<!DOCTYPE><a/>", .malformedMarkup),
+        .init("<!DOCTYPE ><a/>", .invalidName),
+        .init("<!DOCTYPEa><a/>", .malformedMarkup),
+        .init("<!doctype a><a/>", .malformedMarkup),
+        .init("<!DOCTYPE a SYSTEM><a/>", .invalidName),
+        .init("<!DOCTYPE a SYSTEM ><a/>", .malformedMarkup),
+        .init("<!DOCTYPE a PUBLIC 'x'><a/>", .malformedMarkup),
+        .init("<!DOCTYPE a PUBLIC 'x''y'><a/>", .malformedMarkup),
+        .init("<!DOCTYPE a PUBLIC '{}' 'y'><a/>", .invalidCharacter),
+        .init("<!DOCTYPE a PRIVATE 'y'><a/>", .malformedMarkup),
+        .init("<!DOCTYPE a b><a/>", .malformedMarkup),
+        .init("<!DOCTYPE a:b:c><a/>", .invalidName),
+        .init("<!DOCTYPE a><!DOCTYPE a><a/>", .malformedMarkup),
+        .init("<a/><!DOCTYPE a>", .malformedMarkup),
+        .init("<a><!DOCTYPE a></a>", .malformedMarkup),
+        .init("<!DOCTYPE a [<a/>", .malformedMarkup),
+        .init("<!DOCTYPE a [", .unexpectedEnd),
+    ]
+
+    /// Namespaces in XML 1.0, third edition.
+    static let namespaces: [ConformanceCase] = [
+        .init("<p:a xmlns:p='urn:1'><p:b p:c='1'/></p:a>"),
+        .init("<a xmlns='urn:1'><b xmlns=''/></a>"),
+        .init("<a xml:lang='en' xml:space='preserve'/>"),
+        .init("<a xmlns:xml='http://www.w3.org/XML/1998/namespace'/>"),
+        .init("<a xmlns='urn:1' xmlns:p='urn:1' b='1' p:b='2'/>"),
+        .init("<p:a/>", .undeclaredPrefix),
+        .init("<a p:b='1'/>", .undeclaredPrefix),
+        .init("<a><b xmlns:p='urn:1'/><p:c/></a>", .undeclaredPrefix),
+        .init("<P:a xmlns:p='urn:1'/>", .undeclaredPrefix),
+        .init("<a xmlns:p='urn:1' xmlns:q='urn:1' p:b='1' q:b='2'/>", .duplicateAttribute),
+        .init("<a xmlns:p='urn:1' xmlns:p='urn:2'/>", .duplicateAttribute),
+        .init("<a xmlns:p=''/>", .invalidNamespace),
+        .init("<a xmlns:xml='urn:1'/>", .invalidNamespace),
+        .init("<a xmlns:p='http://www.w3.org/XML/1998/namespace'/>", .invalidNamespace),
+        .init("<a xmlns='http://www.w3.org/XML/1998/namespace'/>", .invalidNamespace),
+        .init("<a xmlns:xmlns='urn:1'/>", .invalidNamespace),
+        .init("<a xmlns:p='http://www.w3.org/2000/xmlns/'/>", .invalidNamespace),
+        .init("<a xmlns='http://www.w3.org/2000/xmlns/'/>", .invalidNamespace),
+        .init("<xmlns:a/>", .invalidNamespace),
+        .init("<:a/>", .invalidName),
+        .init("<a:/>", .invalidName),
+        .init("<a:b:c xmlns:a='urn:1'/>", .invalidName),
+        .init("<a xmlns:='urn:1'/>", .invalidName),
+        .init("<p:1 xmlns:p='urn:1'/>", .invalidName),
+        .init("<p:a xmlns:p='urn:1' xmlns:q='urn:1'></q:a>", .mismatchedTag),
+        .init("<\u{E9}:a xmlns:e\u{301}='urn:1'/>", .undeclaredPrefix),
+        .init("<\u{E9}></e\u{301}>", .mismatchedTag),
+    ]
+}

@@ -1,0 +1,58 @@
+import MartletXML
+import Testing
+
+@Suite("What is well-formed")
+struct ConformanceTests {
+    @Test(
+        "A12: a document is well-formed exactly when XML 1.0 and Namespaces say so",
+        arguments: ConformanceTable.all)
+    func verdict(_ row: ConformanceCase) {
+        let reading = Reading(row.document)
+        #expect(reading.error?.code == row.code, "\(String(describing: reading.error))")
+        if let error = reading.error {
+            #expect((0...row.document.utf8.count).contains(error.position.byteOffset))
+            #expect(error.position.line >= 1 && error.position.column >= 1)
+        }
+    }
+
+    @Test("The table has more than eighty rows, of both kinds")
+    func table() {
+        #expect(ConformanceTable.all.count > 150)
+        #expect(ConformanceTable.all.filter { $0.code == nil }.count > 40)
+    }
+
+    @Test(
+        "A document gives the same events and the same error wherever it is split",
+        arguments: ConformanceTable.all)
+    func splits(_ row: ConformanceCase) {
+        let bytes = Array(row.document.utf8)
+        let whole = Reading(bytes)
+        #expect(Reading(bytes, size: 1) == whole)
+        for place in 0...bytes.count { #expect(Reading(bytes, cuts: [place]) == whole, "cut at \(place)") }
+    }
+
+    @Test("A document that is cut anywhere is not complete")
+    func truncation() {
+        let text =
+            "<?xml version='1.0'?><!DOCTYPE a [<!ELEMENT a ANY>]><a b='c'>&amp;<![CDATA[x]]><?p q?><!--r--></a>"
+        let bytes = Array(text.utf8)
+        #expect(Reading(bytes).error == nil)
+        for count in 0..<bytes.count {
+            #expect(Reading(Array(bytes[..<count])).error?.code == .unexpectedEnd, "after \(count) bytes")
+        }
+    }
+
+    @Test("An error stays one, and what is fed behind it says nothing")
+    func errorStays() throws {
+        var parser = XMLEventParser()
+        parser.feed(Array("<a></b>".utf8))
+        #expect(try parser.next() == .start("a"))
+        let error = XMLError(.mismatchedTag, at: XMLPosition(line: 1, column: 7, byteOffset: 6), "")
+        for more in ["", "</a>"] {
+            parser.feed(Array(more.utf8))
+            let thrown = #expect(throws: XMLError.self) { try parser.next() }
+            #expect(thrown?.code == error.code)
+            #expect(thrown?.position == error.position)
+        }
+    }
+}

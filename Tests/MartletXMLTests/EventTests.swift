@@ -1,0 +1,99 @@
+import MartletXML
+import Testing
+
+@Suite("What a document has")
+struct EventTests {
+    @Test("K12: a document becomes declaration, type, elements, text, comments and instructions in order")
+    func everything() {
+        let reading = Reading(
+            """
+            <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+            <!DOCTYPE feed PUBLIC "-//X//Y" "x.dtd">
+            <!-- before -->
+            <feed version='2'><title>One &amp; <![CDATA[<two>]]></title><empty/><?run now?></feed>
+            <?end?>
+            """)
+        #expect(reading.error == nil)
+        #expect(
+            reading.events == [
+                .declaration(XMLDeclaration(version: "1.0", encoding: "UTF-8", isStandalone: true)),
+                .doctype(XMLDoctype(name: "feed", publicID: "-//X//Y", systemID: "x.dtd")),
+                .comment(" before "), .start("feed", ["version": "2"]), .start("title"),
+                .text("One & <two>"), .end("title"), .start("empty"), .end("empty"),
+                .instruction(target: "run", data: "now"), .end("feed"), .instruction(target: "end", data: ""),
+            ])
+    }
+
+    @Test("References become characters, in text and in values")
+    func references() {
+        let reading = Reading("<a b='&lt;&#x20AC;&quot;'>&#65;&apos;&gt;&#x1F600;</a>")
+        #expect(
+            reading.events == [.start("a", ["b": "<\u{20AC}\""]), .text("A'>\u{1F600}"), .end("a")])
+    }
+
+    @Test("Brackets of text and of CDATA sections stay")
+    func brackets() {
+        #expect(Reading("<a>]]x]</a>").events[1] == .text("]]x]"))
+        #expect(Reading("<a><![CDATA[]]]]]></a>").events[1] == .text("]]]"))
+        #expect(Reading("<a><![CDATA[]]x]>]]]></a>").events[1] == .text("]]x]>]"))
+        #expect(Reading("<a>]]<![CDATA[>]]></a>").events[1] == .text("]]>"))
+    }
+
+    @Test("Every end of a line becomes an LF, but those that were written as references")
+    func lineEnds() {
+        let reading = Reading("<a>\r\n\r\r\n\n&#13;\n</a>")
+        #expect(reading.events[1] == .text("\n\n\n\n\r\n"))
+        #expect(Reading("<a><!--\r\n-\r--></a>").events[1] == .comment("\n-\n"))
+        #expect(Reading("<a><![CDATA[\r]]></a>").events[1] == .text("\n"))
+    }
+
+    @Test("White space in a value becomes spaces, but what was written as references (XML 1.0 §3.3.3)")
+    func values() {
+        let reading = Reading("<a b=' x\ty\r\nz\n&#10;&#9;&#13;&#32; '/>")
+        #expect(reading.events[0] == .start("a", ["b": " x y z \n\t\r  "]))
+    }
+
+    @Test("A12: names carry their namespace, and prefixes are no part of what they are")
+    func namespaces() throws {
+        let reading = Reading(
+            "<f xmlns='urn:f' xmlns:x='urn:x'><x:g h='1' x:h='2'/><k xmlns='' xmlns:x='urn:y' x:l=''/></f>")
+        #expect(reading.error == nil)
+        var starts: [XMLElementStart] = []
+        for case .start(let start) in reading.events { starts.append(start) }
+        #expect(
+            starts.map(\.name) == [
+                XMLName("f", namespace: "urn:f"), XMLName("g", namespace: "urn:x", prefix: "other"),
+                XMLName("k"),
+            ])
+        #expect(starts[0].namespaces == [XMLNamespace("urn:f"), XMLNamespace("urn:x", prefix: "x")])
+        #expect(starts[0].attributes.isEmpty)
+        #expect(starts[1]["h"] == "1")
+        #expect(starts[1]["h", namespace: "urn:x"] == "2")
+        #expect(starts[1].name.prefix == "x")
+        #expect(starts[2]["l", namespace: "urn:y"] == "")
+        #expect(Reading("<a xml:lang='en'/>").events[0] != .start("a", ["lang": "en"]))
+    }
+
+    @Test("An error names line, column and byte, whatever the ends of lines are")
+    func places() {
+        let error = Reading("<a>\r\n \u{E9}\u{1F600}&b;\r</a>").error
+        #expect(error?.code == .undeclaredEntity)
+        #expect(error?.position == XMLPosition(line: 2, column: 6, byteOffset: 14))
+        #expect(error?.description.hasPrefix("line 2, column 6 (byte 14): ") == true)
+        #expect(Reading("<a>\r\r\n\n<").error?.position.line == 4)
+    }
+
+    @Test("Long text comes in pieces of at most 64 KiB, the same ones however it arrives")
+    func longText() {
+        let text = String(repeating: "abc\u{E9}-\u{1F600}", count: 30_000)
+        let bytes = Array("<a>\(text)</a>".utf8)
+        let whole = Reading(bytes)
+        var pieces: [String] = []
+        for case .text(let piece) in whole.events { pieces.append(piece) }
+        #expect(pieces.joined() == text)
+        #expect(pieces.count > 4)
+        #expect(pieces.allSatisfy { $0.utf8.count <= 64 * 1024 })
+        #expect(Reading(bytes, size: 997) == whole)
+        #expect(Reading(bytes, size: 65_536) == whole)
+    }
+}

@@ -1,0 +1,106 @@
+import MartletXML
+import Testing
+
+@Suite("What a document may have at most")
+struct LimitTests {
+    private static func repeated(_ text: String, _ count: Int) -> String {
+        String(repeating: text, count: count)
+    }
+
+    @Test("Elements that nest too deep are refused at the first one too many")
+    func depth() {
+        let limits = XMLLimits(depth: 3)
+        #expect(Reading("<a><a><a/></a></a>", limits: limits).error == nil)
+        let error = Reading("<a><a><a><a/></a></a></a>", limits: limits).error
+        #expect(error?.code == .limitExceeded)
+        #expect(error?.position.byteOffset == 12)
+        #expect(Reading(Self.repeated("<a>", 100_000)).error?.code == .limitExceeded)
+    }
+
+    @Test("An element with too many attributes, a name and a value that are too long are refused")
+    func sizes() {
+        let limits = XMLLimits(attributeCount: 2, nameByteCount: 4, valueByteCount: 8)
+        #expect(Reading("<abcd a='12345678' b=''/>", limits: limits).error == nil)
+        for document in [
+            "<a b='' c='' d=''/>", "<abcde/>", "<a abcde=''/>", "<a b='123456789'/>", "<!--123456789--><a/>",
+            "<?p 123456789?><a/>", "<a>&abcde;</a>", "<?pqrst?><a/>", "<!DOCTYPE a SYSTEM 'x'><a/>",
+        ] {
+            #expect(Reading(document, limits: limits).error?.code == .limitExceeded, "\(document)")
+        }
+    }
+
+    @Test("A document that is too long is refused at its limit")
+    func bytes() {
+        let limits = XMLLimits(byteCount: 10)
+        #expect(Reading("<a>123</a>", limits: limits).error == nil)
+        let error = Reading("<a>1234</a>", limits: limits).error
+        #expect(error?.code == .limitExceeded)
+        #expect(error?.position.byteOffset == 10)
+    }
+
+    @Test("Limits below one count as one, and stop nothing from being read at all")
+    func unsound() {
+        let limits = XMLLimits(
+            depth: 0, attributeCount: -1, nameByteCount: 0, valueByteCount: .min, nodeCount: 0)
+        #expect(Reading("<a b='c'>d</a>", limits: limits).error == nil)
+    }
+
+    @Test("A billion laughs are not laughed: no entity is ever declared, and nothing fetched")
+    func laughs() {
+        let bomb = """
+            <!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;">]>
+            <lolz>&lol2;</lolz>
+            """
+        let reading = Reading(bomb)
+        #expect(reading.events.isEmpty)
+        #expect(reading.error?.code == .doctypeRefused)
+        #expect(Reading("<!DOCTYPE a><a/>", doctype: .refuse).error?.code == .doctypeRefused)
+    }
+
+    @Test("A tree has so many nodes and no more, and is never too deep to be walked")
+    func trees() throws {
+        #expect(throws: XMLError.self) {
+            try XMLTree(text: "<a><b/><b/><b/></a>", limits: XMLLimits(nodeCount: 3))
+        }
+        _ = try XMLTree(text: "<a><b/><b/></a>", limits: XMLLimits(nodeCount: 3))
+        let deep = Self.repeated("<a>", XMLTree.depthLimit) + Self.repeated("</a>", XMLTree.depthLimit)
+        let tree = try XMLTree(text: deep, limits: XMLLimits(depth: .max))
+        #expect(try tree.serialized().utf8.count > (XMLTree.depthLimit - 1) * 7)
+        #expect(tree.root.text == "")
+        #expect(try XMLTree(text: tree.serialized(), limits: XMLLimits(depth: .max)).root == tree.root)
+        #expect(throws: XMLError.self) { try XMLTree(text: "<a>\(deep)</a>", limits: XMLLimits(depth: .max)) }
+    }
+
+    @Test(
+        "A mebibyte of anything is read in time that grows with its length",
+        arguments: [
+            "<a/>", "<a>", "&amp;", "]", "\r\n", "<!---->", "x", "<a b='1' c='2'/>", "<![CDATA[]]>", "'",
+            "<b xmlns:p='u'/>",
+        ])
+    func linear(_ unit: String) {
+        func time(_ byteCount: Int) -> Duration {
+            let body = Self.repeated(unit, byteCount / unit.utf8.count)
+            let bytes = Array("<r>\(body)</r>".utf8)
+            let clock = ContinuousClock()
+            return clock.measure { _ = Reading(bytes, limits: XMLLimits(depth: .max)) }
+        }
+        _ = time(1 << 14)
+        let small = time(1 << 17)
+        let large = time(1 << 20)
+        // Eight times as much; what is quadratic takes sixty-four times as long.
+        #expect(large < small * 24 + .milliseconds(200), "\(small), then \(large)")
+    }
+
+    @Test("Thousands of attributes, prefixes and pieces take linear time")
+    func wideElements() {
+        let clock = ContinuousClock()
+        let limits = XMLLimits(attributeCount: 100_000)
+        let attributes = (0..<20_000).map { " xmlns:p\($0)='u\($0)' p\($0):a='1'" }.joined()
+        let bytes = Array("<a\(attributes)/>".utf8)
+        let elapsed = clock.measure {
+            #expect(Reading(bytes, limits: limits).error == nil)
+            #expect(Reading(bytes, size: 7, limits: limits).error == nil)
+        }
+        #expect(elapsed < .seconds(20))
+    }
+}
