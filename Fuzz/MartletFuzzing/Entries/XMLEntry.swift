@@ -26,15 +26,16 @@ extension FuzzEntry {
             try require(pieces == whole, "\(pieces) when \(other), and \(whole) at once")
         }
         try whole.check(limits, count: input.payload.count)
+        let tree: XMLTree
         do throws(XMLError) {
-            let tree = try XMLTree(input.payload, charset: charset, limits: limits, doctype: doctype)
-            try require(whole.error == nil, "a tree of a document with \(String(describing: whole.error))")
-            try checkRoundTrip(tree)
-        } catch let error as XMLError {
-            try require(
+            tree = try XMLTree(input.payload, charset: charset, limits: limits, doctype: doctype)
+        } catch {
+            return try require(
                 whole.error?.code == error.code || error.code == .limitExceeded,
                 "\(error) for a tree, and \(String(describing: whole.error)) for events")
         }
+        try require(whole.error == nil, "a tree of a document with \(String(describing: whole.error))")
+        try checkRoundTrip(tree)
     }
 
     private static func checkRoundTrip(_ tree: XMLTree) throws(FuzzFinding) {
