@@ -121,8 +121,10 @@ package final class EventLoop: TaskExecutor {
 
     // MARK: Sockets
 
-    /// Registers a descriptor for both directions.
-    func register(_ descriptor: Int32) throws(SystemError) -> (readiness: Readiness, number: UInt32) {
+    /// Registers a descriptor, for both directions unless it has but news.
+    func register(
+        _ descriptor: Int32, interest: Poller.Interest = .traffic
+    ) throws(SystemError) -> (readiness: Readiness, number: UInt32) {
         let number = registrations.withLock { registrations in
             registrations.lastNumber = registrations.lastNumber == .max ? 1 : registrations.lastNumber + 1
             return registrations.lastNumber
@@ -134,7 +136,7 @@ package final class EventLoop: TaskExecutor {
             registrations.byDescriptor[index] = Registration(number: number, readiness: readiness)
         }
         do throws(SystemError) {
-            try poller.add(descriptor, registration: number)
+            try poller.add(descriptor, registration: number, interest: interest)
         } catch {
             unregister(descriptor, number: number)
             throw error

@@ -66,10 +66,25 @@ import Glibc
         unsafe events.deallocate()
     }
 
+    /// What is to be told of a descriptor.
+    enum Interest {
+        /// What may be read and written: sockets.
+        case traffic
+        /// Urgent news alone, told as readable: pressure files.
+        case news
+
+        var flags: UInt32 {
+            switch self {
+            case .traffic: EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
+            case .news: EPOLLPRI.rawValue | EPOLLET.rawValue
+            }
+        }
+    }
+
     /// Registers a descriptor under a number, which must not be zero.
-    func add(_ descriptor: Int32, registration: UInt32) throws(SystemError) {
+    func add(_ descriptor: Int32, registration: UInt32, interest: Interest = .traffic) throws(SystemError) {
         var event = unsafe epoll_event()
-        unsafe event.events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
+        unsafe event.events = interest.flags
         unsafe event.data.u64 = UInt64(registration) << 32 | UInt64(UInt32(bitPattern: descriptor))
         guard unsafe epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 else {
             throw SystemError(operation: "epoll_ctl", code: errno)
@@ -103,7 +118,7 @@ import Glibc
                 Event(
                     descriptor: Int32(bitPattern: UInt32(truncatingIfNeeded: data)),
                     registration: registration,
-                    isReadable: hangup || dead || flags & EPOLLIN.rawValue != 0,
+                    isReadable: hangup || dead || flags & (EPOLLIN.rawValue | EPOLLPRI.rawValue) != 0,
                     isWritable: dead || flags & EPOLLOUT.rawValue != 0,
                     isHangup: hangup))
         }
