@@ -24,12 +24,15 @@ package final class ConnectionPool: TimerTarget {
     }
 
     private let state: Mutex<State>
-    private let loop: EventLoop
+    let loop: EventLoop
     private let wireLimits: WireLimits
 
     /// An empty pool.
     package init(limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop) {
-        state = Mutex(State(machine: PoolMachine(limits: limits)))
+        let machine = PoolMachine<ConnectionKey>(limits: limits) { key, limits in
+            limits.connections(to: key.destination.host, port: key.destination.port)
+        }
+        state = Mutex(State(machine: machine))
         self.loop = loop
         self.wireLimits = wireLimits
     }
@@ -41,81 +44,6 @@ package final class ConnectionPool: TimerTarget {
 
     // MARK: Taking a connection
 
-    /// What an acquisition needs to know.
-    package struct Request: Sendable {
-        /// Where to.
-        package var destination: Destination
-        /// How a connection is opened.
-        package var dialer: Dialer
-        /// The proxy it leads through; where requests are handed to the proxy itself, the destination is the proxy's.
-        package var proxy: ProxyServer?
-        /// Who goes first when several wait.
-        package var priority: RequestPriority
-        /// How long to wait for a connection to be free; `nil` for ever.
-        package var poolTimeout: Duration?
-        /// How long opening one may take; `nil` for ever.
-        package var connectTimeout: Duration?
-        /// When the whole call must be over.
-        package var totalDeadline: MonotonicTime
-        /// When it is asked for: the present instant.
-        package var start: MonotonicTime
-
-        /// A request for a connection.
-        package init(
-            destination: Destination, dialer: Dialer, proxy: ProxyServer? = nil,
-            priority: RequestPriority = .normal, poolTimeout: Duration? = nil,
-            connectTimeout: Duration? = nil,
-            totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now()
-        ) {
-            self.start = start
-            self.destination = destination
-            self.dialer = dialer
-            self.proxy = proxy
-            self.priority = priority
-            self.poolTimeout = poolTimeout
-            self.connectTimeout = connectTimeout
-            self.totalDeadline = totalDeadline
-        }
-    }
-
-    /// What an acquisition came to at once.
-    package enum Acquisition: Sendable {
-        /// An idle connection.
-        case lease(Lease)
-        /// A place in the line.
-        case ticket(Ticket)
-    }
-
-    /// A place in the line for a connection.
-    package struct Ticket: Sendable {
-        let id: PoolWaiterID
-        let waiter: PoolWaiter
-        let pool: ConnectionPool
-        let totalDeadline: MonotonicTime
-
-        /// Gives the place up; the wait throws. Any thread may call it, any number of times.
-        package func cancel() {
-            pool.cancel(id)
-        }
-
-        /// Waits for the connection.
-        package func lease() async throws(ExchangeError) -> Lease {
-            switch await waiter.result.wait(until: totalDeadline, on: pool.loop) {
-            case .value(.success(let lease)): return lease
-            case .value(.failure(let error)): throw error
-            case .timedOut:
-                let isDialling = pool.isDialling(for: id)
-                // A connection granted in this very moment finds the place settled and goes back by itself.
-                pool.cancel(id)
-                throw ExchangeError(
-                    cause: .timedOut(.total), phase: isDialling ? .connecting : .waiting, wasSent: false,
-                    waited: MonotonicTime.now().since(waiter.start))
-            case .interrupted:
-                throw ExchangeError(cause: .cancelled, phase: .waiting, wasSent: false)
-            }
-        }
-    }
-
     /// Asks for a connection.
     /// - Throws: `.transport(.closed)` when the pool is shut down.
     package func acquire(_ request: Request) throws(ExchangeError) -> Acquisition {
@@ -124,13 +52,15 @@ package final class ConnectionPool: TimerTarget {
         let now = request.start
         var decision = state.withLock { state in
             // Nearly every request of a busy session: an idle connection, and nothing else to do.
-            if let id = state.machine.takeIdle(key, priority: request.priority, now: PoolClock.now()),
+            if let id = state.machine.takeIdle(
+                key, priority: request.priority, order: request.order, now: PoolClock.now()),
                 let connection = state.connections[id.index]
             {
                 state.reusedCount += 1
                 return Decision(candidate: (id, connection))
             }
-            let admission = state.machine.request(key, priority: request.priority, now: PoolClock.now())
+            let admission = state.machine.request(
+                key, priority: request.priority, order: request.order, now: PoolClock.now())
             return note(admission, request, now, &state)
         }
         while true {
@@ -240,11 +170,11 @@ package final class ConnectionPool: TimerTarget {
     // MARK: Waiting
 
     /// Whether a connection is being opened for a request in the line.
-    private func isDialling(for id: PoolWaiterID) -> Bool {
+    func isDialling(for id: PoolWaiterID) -> Bool {
         state.withLock { $0.machine.isDialling(for: id) }
     }
 
-    private func cancel(_ id: PoolWaiterID) {
+    func cancel(_ id: PoolWaiterID) {
         let (waiter, work) = state.withLock { state -> (PoolWaiter?, Work?) in
             let cancellation = state.machine.cancelWaiter(id)
             guard case .withdrawn = cancellation.outcome else { return (nil, nil) }
@@ -252,6 +182,10 @@ package final class ConnectionPool: TimerTarget {
         }
         waiter?.result.interrupt()
         run(work)
+    }
+
+    func setPriority(_ priority: RequestPriority, of id: PoolWaiterID) {
+        state.withLock { $0.machine.setPriority(priority, of: id) }
     }
 
     func waiterTimerFired(_ id: PoolWaiterID, now: MonotonicTime) -> MonotonicTime? {
@@ -424,9 +358,11 @@ package final class ConnectionPool: TimerTarget {
     }
 
     /// Changes the limits while requests run.
-    package func setLimits(_ limits: PoolLimits) {
+    /// - Parameter limits: Gives the limits as they are to be now. It is called under the pool's lock, so that of several
+    ///   changes at once the last has the last word; it must not call the pool.
+    package func setLimits(_ limits: () -> PoolLimits) {
         let work = state.withLock { state in
-            collect(state.machine.setLimits(limits, now: PoolClock.now()), &state)
+            collect(state.machine.setLimits(limits(), now: PoolClock.now()), &state)
         }
         run(work)
     }
@@ -436,6 +372,11 @@ package final class ConnectionPool: TimerTarget {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
         let work = state.withLock { state in collect(state.machine.closeIdle(key), &state) }
         run(work)
+    }
+
+    /// The limits in force.
+    package var limits: PoolLimits {
+        state.withLock { $0.machine.limits }
     }
 
     /// Counts of the present moment.

@@ -21,8 +21,11 @@ extension HTTPSession {
     }
 
     /// Changes how many connections there may be, while calls run; views share the change.
+    ///
+    /// Connections in use are never cut: lower limits hold as these become free. Where there is a ``ConcurrencyPolicy``,
+    /// its numbers go before these.
     public nonisolated func setPoolLimits(_ limits: PoolLimits) {
-        core.pool.setLimits(limits)
+        core.concurrency.setLimits(limits)
     }
 
     /// Changes how fast bodies may go, while calls run, which heed it at once; views share the change.

@@ -121,6 +121,13 @@ public actor HTTPTask {
         if control.resume() { tell(.resumed) }
     }
 
+    /// Changes how urgent the call is, also while it waits for a connection: it stands in the line at once where it would
+    /// had it come with that priority. A request that has its connection is not disturbed; those that may follow it, as
+    /// after a redirect, have the new priority.
+    public func setPriority(_ priority: RequestPriority) {
+        control.setPriority(priority)
+    }
+
     private func tell(_ kind: SessionEvent.Kind) {
         guard outcome.settled == nil else { return }
         events.tell(SessionEvent(kind, call: id, elapsed: MonotonicTime.now().since(start)))

@@ -14,6 +14,12 @@ public struct RequestOptions: Sendable {
     /// Who goes first when requests wait for a connection; `nil` for the session's.
     public var priority: RequestPriority?
 
+    /// Which of the requests of one priority goes first when they wait for a connection; `nil` for the session's word.
+    public var order: WaitingOrder? {
+        get { rare?.order }
+        set { change { $0.order = newValue } }
+    }
+
     /// The largest body that is collected in memory; `nil` for the session's. Streams have no limit unless this is set.
     public var bodyLimit: ByteCount?
 
@@ -110,6 +116,7 @@ public struct RequestOptions: Sendable {
         var idempotencyKey: IdempotencyKey?
         var validator: ResponseValidator?
         var bandwidth = BandwidthLimit.none
+        var order: WaitingOrder?
     }
 
     /// One reference to it, so that options are copied fast.

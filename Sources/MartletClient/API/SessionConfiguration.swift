@@ -48,6 +48,17 @@ public struct SessionConfiguration: Sendable {
     /// It is changed while calls run by ``HTTPSession/setBandwidthLimits(_:)``. A view has the limits of its session.
     public var bandwidth = BandwidthLimits.none
 
+    /// How many of them there may be by the network's condition; the same at all times by default.
+    ///
+    /// A policy speaks for a session and its views from ``networkConditions``, or from
+    /// ``HTTPSession/networkConditionChanged(to:)``. Views made with another one keep that of their session.
+    public var concurrency: ConcurrencyPolicy?
+
+    /// Tells the network's condition while the session is there; `nil`, by default, for a condition that is not known.
+    ///
+    /// The values are taken up as they come, by a task of the session's own, which is cancelled when the session goes.
+    public var networkConditions: (any AsyncSequence<NetworkCondition, Never> & Sendable)?
+
     /// What a response may look like before it is refused.
     public var wireLimits = WireLimits()
 
@@ -128,6 +139,9 @@ public struct SessionConfiguration: Sendable {
 
     /// Who goes first when requests wait for a connection.
     public var priority = RequestPriority.normal
+
+    /// Which of the requests of one priority goes first; first come, first served by default.
+    public var order = WaitingOrder.firstComeFirstServed
 
     /// Where the session tells what it does; silent by default. Neither credentials nor bodies are ever logged.
     public var logger = Logger(label: "martlet") { _ in SwiftLogNoOpLogHandler() }

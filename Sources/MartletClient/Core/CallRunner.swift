@@ -155,13 +155,19 @@ struct CallRunner: Sendable {
             return try core.pool.acquire(
                 ConnectionPool.Request(
                     destination: call.destination, dialer: dialer, proxy: call.proxy,
-                    priority: call.options.priority ?? call.settings.configuration.priority,
+                    priority: priority, order: call.options.order ?? call.settings.configuration.order,
                     poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
                     totalDeadline: call.totalDeadline,
                     start: attempts == 1 ? call.start : MonotonicTime.now()))
         } catch {
             throw HTTPError(error, call: call, attempts: attempts)
         }
+    }
+
+    private var priority: RequestPriority {
+        // Who was not handed the call cannot have changed it: no need to look.
+        (control.isExposed ? control.priority : nil) ?? call.options.priority
+            ?? call.settings.configuration.priority
     }
 
     private func connection(for ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease {

@@ -21,14 +21,20 @@ package final class SessionCore: Sendable {
     let tasks = TaskList()
     /// Where what happens is told.
     let events = EventHub()
+    /// How many connections there may be.
+    let concurrency: ConcurrencyControl
 
     init(configuration: SessionConfiguration, loop: EventLoop) {
         self.loop = loop
         bandwidth = BandwidthGovernor(limits: configuration.bandwidth, loop: loop)
-        pool = ConnectionPool(limits: configuration.pool, wireLimits: configuration.wireLimits, loop: loop)
+        concurrency = ConcurrencyControl(limits: configuration.pool, policy: configuration.concurrency)
+        pool = ConnectionPool(
+            limits: concurrency.limits, wireLimits: configuration.wireLimits, loop: loop)
+        concurrency.govern(pool, conditions: configuration.networkConditions)
     }
 
     deinit {
+        concurrency.end()
         events.end()
         calls.end()
         pool.shutDown()

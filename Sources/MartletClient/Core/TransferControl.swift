@@ -15,6 +15,8 @@ package final class TransferControl: TransferGate {
     private struct State {
         var isCancelled = false
         var isPaused = false
+        /// How urgent the call is since somebody changed it.
+        var priority: RequestPriority?
         var activity = Activity.none
         var waiters: [UInt64: OneShot<Void>] = [:]
         var lastWaiter: UInt64 = 0
@@ -62,11 +64,27 @@ package final class TransferControl: TransferGate {
 
     /// Notes what the call is doing, and interrupts it at once if it was cancelled before.
     func begin(_ activity: Activity) {
-        let isCancelled = state.withLock { state in
+        let (isCancelled, priority) = state.withLock { state in
             state.activity = activity
-            return state.isCancelled
+            return (state.isCancelled, state.priority)
         }
+        // It may have changed after the call asked for the connection, and before there was a place in the line.
+        if let priority, case .waiting(let ticket) = activity { ticket.setPriority(priority) }
         if isCancelled { TransferControl.interrupt(activity) }
+    }
+
+    /// How urgent the call is since somebody changed it; `nil` when nobody has.
+    var priority: RequestPriority? {
+        state.withLock { $0.priority }
+    }
+
+    /// Changes how urgent the call is, also while it waits for a connection.
+    func setPriority(_ priority: RequestPriority) {
+        let activity = state.withLock { state in
+            state.priority = priority
+            return state.activity
+        }
+        if case .waiting(let ticket) = activity { ticket.setPriority(priority) }
     }
 
     /// Cancels the call, once and for all.

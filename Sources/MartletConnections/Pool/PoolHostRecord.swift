@@ -1,24 +1,13 @@
 /// What the pool knows of one host that has connections or waiting requests.
 struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
-    /// The waiting requests of one priority, first come first.
-    struct Line: Sendable {
-        /// The first waiter, or none.
-        var first = PoolIndex.none
-        /// The last waiter, or none.
-        var last = PoolIndex.none
-    }
-
-    /// How many priorities there are.
-    static var levelCount: Int { 5 }
-
     /// The host's key; `nil` once the host is forgotten.
     var key: Key?
-    /// The waiting requests by the raw value of their priority.
-    var lines = InlineArray<5, Line>(repeating: Line())
-    /// How many requests wait.
-    var waiting = 0
-    /// How many of the waiting requests have no dial made for them.
-    var uncovered = 0
+    /// The most connections to it, at least 1.
+    var limit: Int
+    /// The requests that wait.
+    var line = PoolLine(.all)
+    /// Those of them for whom no dial is made.
+    var uncoveredLine = PoolLine(.uncovered)
     /// How many connections are being made.
     var dialling = 0
     /// How many connections are idle.
@@ -34,7 +23,12 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     /// Where the host is in the heap of hosts that wait for the total limit, or none.
     var heapPosition = PoolIndex.none
     /// While in that heap: the rank of its first waiter without a dial.
-    var demand = PoolRank(due: 0, behind: 0, sequence: 0)
+    var demand = PoolRank(due: 0, behind: 0, turn: 0)
+
+    /// How many requests wait.
+    var waiting: Int { line.count }
+    /// How many of them have no dial made for them.
+    var uncovered: Int { uncoveredLine.count }
 
     /// All connections that count against the host's limit.
     var open: Int { dialling + idle + leased }

@@ -9,6 +9,12 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     /// sets no limit. The limit keeps a burst of requests from looking like an attack to the host.
     public var connectionsPerHost: Int
 
+    /// Other limits than ``connectionsPerHost`` for single hosts; none by default.
+    ///
+    /// A host is named as in URLs, in lower case: `images.example.com` for all of its ports, `images.example.com:8443` for
+    /// one of them, which goes before. Where a proxy is handed the requests, its own name counts.
+    public var connectionsToHosts: [String: Int]
+
     /// The most connections to all hosts together: dialling, in use and idle.
     ///
     /// At least 1; 256 by default. OkHttp runs 64 requests at once, httpx 100 connections, Go sets no limit. The
@@ -53,6 +59,7 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     /// Creates limits; what is not given has its default.
     public init(
         connectionsPerHost: Int = 16,
+        connectionsToHosts: [String: Int] = [:],
         totalConnections: Int = 256,
         idleConnectionsPerHost: Int = 16,
         idleConnections: Int = 256,
@@ -63,6 +70,7 @@ public struct PoolLimits: Hashable, Codable, Sendable {
         ageingInterval: Duration? = .seconds(5)
     ) {
         self.connectionsPerHost = connectionsPerHost
+        self.connectionsToHosts = connectionsToHosts
         self.totalConnections = totalConnections
         self.idleConnectionsPerHost = idleConnectionsPerHost
         self.idleConnections = idleConnections
@@ -71,5 +79,12 @@ public struct PoolLimits: Hashable, Codable, Sendable {
         self.maximumUses = maximumUses
         self.keepAliveMargin = keepAliveMargin
         self.ageingInterval = ageingInterval
+    }
+
+    /// What ``connectionsToHosts`` says of a host; `nil` for nothing.
+    func connections(to host: String, port: Int) -> Int? {
+        guard !connectionsToHosts.isEmpty else { return nil }
+        let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+        return connectionsToHosts["\(name):\(port)"] ?? connectionsToHosts[name]
     }
 }

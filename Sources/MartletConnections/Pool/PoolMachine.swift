@@ -9,8 +9,8 @@
 /// 2. Else it waits, and a dial is made for it unless a limit forbids. When only the total limit does, the
 ///    connection of another host that has been idle the longest is closed to make room.
 /// 3. A connection that becomes free, or is just made, goes to the first waiting request of its host, whoever caused
-///    its dial. The order is first come, first served within a priority; waiting raises the priority
-///    (``PoolLimits/ageingInterval``).
+///    its dial. The order is first come, first served within a priority, or last come, first served for those that
+///    ask for it; waiting raises the priority (``PoolLimits/ageingInterval``), and it can be changed meanwhile.
 /// 4. A place that becomes free below the total limit goes to the first request, of all hosts, without a dial.
 /// 5. A dial that fails is reported to the request that caused it, if that still waits. A request that merely took
 ///    over a dial caused by another is not told: a dial of its own is made for it as soon as limits permit.
@@ -48,8 +48,15 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     var earliestDeadline = UInt64.max
     var nextSequence: UInt64 = 0
 
+    private let hostLimit: (@Sendable (Key, PoolLimits) -> Int?)?
+
     /// Creates an empty pool.
-    package init(limits: PoolLimits = PoolLimits()) {
+    /// - Parameter hostLimit: How many connections one host may have by the limits, where these say something of it; asked
+    ///   when a host is met and when the limits change.
+    package init(
+        limits: PoolLimits = PoolLimits(), hostLimit: (@Sendable (Key, PoolLimits) -> Int?)? = nil
+    ) {
+        self.hostLimit = hostLimit
         self.limits = limits
         self.amounts = PoolAmounts(limits)
     }
@@ -74,13 +81,15 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// A request asks for a connection to `key`.
     ///
     /// The caller that gets a lease must release it, or return it with `checkoutRefused`, exactly once.
-    package mutating func request(_ key: Key, priority: RequestPriority = .normal, now: Instant) -> Admission
-    {
+    package mutating func request(
+        _ key: Key, priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
+        now: Instant
+    ) -> Admission {
         guard !isShutDown else { return Admission() }
-        let place = PoolPlace(arrival: now, sequence: nextSequence, priority: priority)
+        let place = PoolPlace(arrival: now, sequence: nextSequence, priority: priority, order: order)
         nextSequence &+= 1
         if let host = hostPlaces[key] { return admit(place, to: host, now: now) }
-        let host = hosts.insert(PoolHostRecord(key: key))
+        let host = hosts.insert(PoolHostRecord(key: key, limit: limit(of: key)))
         hostPlaces[key] = host
         return admit(place, to: host, now: now)
     }
@@ -222,13 +231,22 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     // MARK: The whole pool
 
+    /// The most connections to a host, at least 1.
+    private func limit(of key: Key) -> Int {
+        guard let limit = hostLimit?(key, limits) else { return amounts.perHost }
+        return max(1, limit)
+    }
+
     /// Changes the limits of the running pool.
     ///
     /// Higher limits raise dials for waiting requests. Lower limits close idle connections at once; connections in
     /// use or being made are closed as they become free, until the limits hold.
     package mutating func setLimits(_ limits: PoolLimits, now: Instant) -> Effects {
         self.limits = limits
+        let ageing = amounts.ageing
         amounts = PoolAmounts(limits)
+        if amounts.ageing != ageing { rebuildLines() }
+        for (key, host) in hostPlaces { hosts.records[host].limit = limit(of: key) }
         var effects = Effects()
         let places = hostPlaces.values.sorted()
         for host in places { trimIdle(of: host, &effects) }

@@ -7,7 +7,7 @@ extension PoolMachine {
     /// Whether connections have to be closed to get below the limits that concern this host.
     func isOverLimit(_ host: Int) -> Bool {
         // The connection in question may just have been taken off its host's counters, never off the table.
-        connections.count > amounts.total || hosts.records[host].open + 1 > amounts.perHost
+        connections.count > amounts.total || hosts.records[host].open + 1 > hosts.records[host].limit
     }
 
     /// Whether all hosts together have more connections than they may.
@@ -19,7 +19,6 @@ extension PoolMachine {
         while hosts.records[host].uncovered > 0, hosts.records[host].spareDial != PoolIndex.none {
             let waiter = firstUncovered(of: host)
             guard waiter != PoolIndex.none, coverBySpare(waiter, of: host) else { break }
-            hosts.records[host].uncovered -= 1
         }
         reconsider(host)
         dialForBlocked(&effects)
@@ -45,7 +44,6 @@ extension PoolMachine {
         let waiter = firstUncovered(of: host)
         guard waiter != PoolIndex.none, let key = hosts.records[host].key else {
             assertionFailure("a dial for nobody")
-            hosts.records[host].uncovered = 0
             return
         }
         var record = PoolConnectionRecord(state: .dialling, host: host)
@@ -53,8 +51,7 @@ extension PoolMachine {
         let index = connections.insert(record)
         hosts.records[host].dialling += 1
         diallingCount += 1
-        waiters.records[waiter].dial = index
-        hosts.records[host].uncovered -= 1
+        cover(waiter, by: index)
         effects.dial(Dial(connection: name(index), key: key))
     }
 
@@ -63,8 +60,7 @@ extension PoolMachine {
         let host = connections.records[index].host
         let waiter = connections.records[index].waiter
         if waiter != PoolIndex.none {
-            waiters.records[waiter].dial = PoolIndex.none
-            hosts.records[host].uncovered += 1
+            uncover(waiter)
             connections.records[index].waiter = PoolIndex.none
         } else if !connections.records[index].isAbandoned {
             unlinkSpare(index)
@@ -79,14 +75,9 @@ extension PoolMachine {
     mutating func passOn(_ index: Int) -> Bool {
         let host = connections.records[index].host
         connections.records[index].waiter = PoolIndex.none
-        guard hosts.records[host].uncovered > 0 else { return false }
         let waiter = firstUncovered(of: host)
-        guard waiter != PoolIndex.none else {
-            assertionFailure("an uncovered request is in no line")
-            return false
-        }
+        guard waiter != PoolIndex.none else { return false }
         adopt(index, by: waiter)
-        hosts.records[host].uncovered -= 1
         return true
     }
 
@@ -94,7 +85,7 @@ extension PoolMachine {
     private mutating func adopt(_ index: Int, by waiter: Int) {
         connections.records[index].waiter = waiter
         connections.records[index].isAdopted = true
-        waiters.records[waiter].dial = index
+        cover(waiter, by: index)
     }
 
     /// Keeps a dial nobody waits for: its connection will be idle, or serve a request that comes meanwhile.
@@ -130,11 +121,9 @@ extension PoolMachine {
     /// Gives up all dials, for shutdown.
     mutating func abandonDials(_ effects: inout Effects) {
         for index in connections.records.indices where connections.records[index].state == .dialling {
-            let host = connections.records[index].host
             let waiter = connections.records[index].waiter
             if waiter != PoolIndex.none {
-                waiters.records[waiter].dial = PoolIndex.none
-                hosts.records[host].uncovered += 1
+                uncover(waiter)
                 connections.records[index].waiter = PoolIndex.none
             } else if connections.records[index].isAbandoned {
                 continue

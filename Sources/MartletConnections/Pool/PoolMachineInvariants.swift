@@ -44,24 +44,25 @@ extension PoolMachine {
             }
         }
         var uncovered = 0
-        for level in 0..<PoolHostRecord<Key>.levelCount {
-            var sequence: UInt64?
-            var waiter = host.lines[level].first
-            while waiter != PoolIndex.none {
-                let record = waiters.records[waiter]
-                own.waiting += 1
-                if let sequence, sequence >= record.place.sequence { faults.append("a line is out of order") }
-                sequence = record.place.sequence
-                if record.connection != PoolIndex.none { faults.append("a served request waits") }
-                if record.dial == PoolIndex.none {
-                    uncovered += 1
-                } else if connections.records[record.dial].waiter != waiter
-                    || connections.records[record.dial].state != .dialling
-                {
-                    faults.append("a request counts on a dial that is not made for it")
-                }
-                waiter = record.next
+        for waiter in host.line.waiters {
+            let record = waiters.records[waiter]
+            own.waiting += 1
+            if record.host != place { faults.append("a request waits in a foreign line") }
+            if record.connection != PoolIndex.none { faults.append("a served request waits") }
+            let isUncovered = record.positions[PoolLine.Role.uncovered.rawValue] != PoolIndex.none
+            if isUncovered != (record.dial == PoolIndex.none) {
+                faults.append("covered and uncovered at once")
             }
+            if record.dial == PoolIndex.none {
+                uncovered += 1
+            } else if connections.records[record.dial].waiter != waiter
+                || connections.records[record.dial].state != .dialling
+            {
+                faults.append("a request counts on a dial that is not made for it")
+            }
+        }
+        for line in [host.line, host.uncoveredLine] where !line.isInOrder(waiters, ageing: amounts.ageing) {
+            faults.append("a line is out of order")
         }
         if uncovered != host.uncovered { faults.append("\(uncovered) uncovered, not \(host.uncovered)") }
         var idle = 0
@@ -80,7 +81,7 @@ extension PoolMachine {
         of host: PoolHostRecord<Key>, _ key: Key, isDraining: Bool, _ faults: inout [String]
     ) {
         if host.open == 0, host.waiting == 0 { faults.append("\(key) should be forgotten") }
-        if !isDraining, host.open > amounts.perHost { faults.append("\(key) is over its limit") }
+        if !isDraining, host.open > host.limit { faults.append("\(key) is over its limit") }
         if host.idle > amounts.idlePerHost { faults.append("\(key) has too many idle connections") }
         if host.idle > 0, host.waiting > 0 {
             faults.append("a request to \(key) waits beside an idle connection")
@@ -89,7 +90,7 @@ extension PoolMachine {
             faults.append("a request to \(key) has no dial beside a spare one")
         }
         let isInHeap = host.heapPosition != PoolIndex.none
-        let wants = host.uncovered > 0 && host.open < amounts.perHost && !isShutDown
+        let wants = host.uncovered > 0 && host.open < host.limit && !isShutDown
         if isInHeap != wants { faults.append("\(key) is in the heap: \(isInHeap), should be: \(wants)") }
         if wants, connections.count < amounts.total || idleCount > 0 {
             faults.append("a request to \(key) waits though a dial is possible")

@@ -2,15 +2,16 @@
 extension PoolMachine {
     /// The idle connection that a request for `key` would get, if there is one that is good; it holds it from now on.
     ///
-    /// The short form of ``request(_:priority:now:)`` where nothing but the lease changes: `nil` means that that one has
+    /// The short form of ``request(_:priority:order:now:)`` where nothing but the lease changes: `nil` means that that one has
     /// to be asked.
     package mutating func takeIdle(
-        _ key: Key, priority: RequestPriority = .normal, now: Instant
+        _ key: Key, priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
+        now: Instant
     ) -> PoolConnectionID? {
         guard !isShutDown, let host = hostPlaces[key] else { return nil }
         let index = hosts.records[host].newestIdle
         guard index != PoolIndex.none, connections.records[index].deadline > now else { return nil }
-        let place = PoolPlace(arrival: now, sequence: nextSequence, priority: priority)
+        let place = PoolPlace(arrival: now, sequence: nextSequence, priority: priority, order: order)
         nextSequence &+= 1
         endIdle(index)
         lease(index, place)
@@ -149,7 +150,8 @@ extension PoolMachine {
     /// Closes what one host has idle beyond its limits, the longest idle first.
     mutating func trimIdle(of host: Int, _ effects: inout Effects) {
         while hosts.records[host].idle > 0,
-            hosts.records[host].open > amounts.perHost || hosts.records[host].idle > amounts.idlePerHost
+            hosts.records[host].open > hosts.records[host].limit
+                || hosts.records[host].idle > amounts.idlePerHost
         {
             closeIdle(hosts.records[host].oldestIdle, &effects)
         }

@@ -1,103 +1,83 @@
 /// The lines of waiting requests, and the heap of hosts that wait for the total limit.
 extension PoolMachine {
-    /// Puts a request into the line of its priority. Returns its place in the table.
+    /// Puts a request into its host's line. Returns its place in the table.
     ///
-    /// New requests go to the end. One that had a connection before has its old place: before all that came later,
-    /// which are all in the line but others of its kind, so the search is short.
+    /// One that had a connection before has its old rank, and so its old place.
     mutating func enterLine(_ place: PoolPlace, of host: Int) -> Int {
         let waiter = waiters.insert(PoolWaiterRecord(place: place, host: host))
-        let level = Int(place.priority.rawValue)
-        var next = PoolIndex.none
-        let last = hosts.records[host].lines[level].last
-        if last != PoolIndex.none, waiters.records[last].place.sequence > place.sequence {
-            next = hosts.records[host].lines[level].first
-            while waiters.records[next].place.sequence < place.sequence { next = waiters.records[next].next }
-        }
-        let previous = next == PoolIndex.none ? last : waiters.records[next].previous
-        waiters.records[waiter].previous = previous
-        waiters.records[waiter].next = next
-        if previous == PoolIndex.none {
-            hosts.records[host].lines[level].first = waiter
-        } else {
-            waiters.records[previous].next = waiter
-        }
-        if next == PoolIndex.none {
-            hosts.records[host].lines[level].last = waiter
-        } else {
-            waiters.records[next].previous = waiter
-        }
-        hosts.records[host].waiting += 1
+        hosts.records[host].line.insert(waiter, place.rank(ageing: amounts.ageing), &waiters)
         waitingCount += 1
-        if !coverBySpare(waiter, of: host) { hosts.records[host].uncovered += 1 }
+        if !coverBySpare(waiter, of: host) { uncover(waiter) }
         return waiter
     }
 
     /// Takes a request out of its line. Returns the dial that was made for it, which is now made for nobody, or none.
     mutating func leaveLine(_ waiter: Int) -> Int {
         let host = waiters.records[waiter].host
-        let level = Int(waiters.records[waiter].place.priority.rawValue)
-        let previous = waiters.records[waiter].previous
-        let next = waiters.records[waiter].next
-        if previous == PoolIndex.none {
-            hosts.records[host].lines[level].first = next
-        } else {
-            waiters.records[previous].next = next
-        }
-        if next == PoolIndex.none {
-            hosts.records[host].lines[level].last = previous
-        } else {
-            waiters.records[next].previous = previous
-        }
-        hosts.records[host].waiting -= 1
-        waitingCount -= 1
         let dial = waiters.records[waiter].dial
         waiters.records[waiter].dial = PoolIndex.none
-        if dial == PoolIndex.none { hosts.records[host].uncovered -= 1 }
+        hosts.records[host].line.remove(waiter, &waiters)
+        hosts.records[host].uncoveredLine.remove(waiter, &waiters)
+        waitingCount -= 1
         return dial
+    }
+
+    /// Notes that a dial is made for a request.
+    mutating func cover(_ waiter: Int, by dial: Int) {
+        waiters.records[waiter].dial = dial
+        hosts.records[waiters.records[waiter].host].uncoveredLine.remove(waiter, &waiters)
+    }
+
+    /// Notes that no dial is made for a request.
+    mutating func uncover(_ waiter: Int) {
+        waiters.records[waiter].dial = PoolIndex.none
+        let rank = waiters.records[waiter].place.rank(ageing: amounts.ageing)
+        hosts.records[waiters.records[waiter].host].uncoveredLine.insert(waiter, rank, &waiters)
     }
 
     /// The request of a host that is served next.
     func firstWaiter(of host: Int) -> Int? {
-        guard hosts.records[host].waiting > 0 else { return nil }
-        var best = PoolIndex.none
-        var bestRank = PoolRank(due: .max, behind: .max, sequence: .max)
-        for level in 0..<PoolHostRecord<Key>.levelCount {
-            let first = hosts.records[host].lines[level].first
-            guard first != PoolIndex.none else { continue }
-            let rank = waiters.records[first].place.rank(ageing: amounts.ageing)
-            if rank < bestRank { (best, bestRank) = (first, rank) }
-        }
-        return best == PoolIndex.none ? nil : best
+        let first = hosts.records[host].line.first
+        return first == PoolIndex.none ? nil : first
     }
 
-    /// The first request of a host no dial is made for. Passes over as many covered ones as the host has dials.
+    /// The first request of a host no dial is made for, or none.
     func firstUncovered(of host: Int) -> Int {
-        var best = PoolIndex.none
-        var bestRank = PoolRank(due: .max, behind: .max, sequence: .max)
-        for level in 0..<PoolHostRecord<Key>.levelCount {
-            var waiter = hosts.records[host].lines[level].first
-            while waiter != PoolIndex.none, waiters.records[waiter].dial != PoolIndex.none {
-                waiter = waiters.records[waiter].next
-            }
-            guard waiter != PoolIndex.none else { continue }
-            let rank = waiters.records[waiter].place.rank(ageing: amounts.ageing)
-            if rank < bestRank { (best, bestRank) = (waiter, rank) }
+        hosts.records[host].uncoveredLine.first
+    }
+
+    /// Changes how urgent a request is, while it waits: it stands at once where it would if it had come with that
+    /// priority. One that holds a connection keeps it, and gets the priority should that turn out dead. Nothing for one
+    /// that is gone.
+    package mutating func setPriority(_ priority: RequestPriority, of waiter: PoolWaiterID) {
+        let index = waiter.index
+        guard waiters.holds(index, waiter.generation), waiters.records[index].place.priority != priority
+        else { return }
+        waiters.records[index].place.priority = priority
+        let granted = waiters.records[index].connection
+        guard granted == PoolIndex.none else {
+            connections.records[granted].place.priority = priority
+            return
         }
-        return best
+        let host = waiters.records[index].host
+        let rank = waiters.records[index].place.rank(ageing: amounts.ageing)
+        hosts.records[host].line.update(index, rank, &waiters)
+        hosts.records[host].uncoveredLine.update(index, rank, &waiters)
+        reconsider(host)
+    }
+
+    /// Orders all lines anew, after a change of the ageing interval.
+    mutating func rebuildLines() {
+        for host in hostPlaces.values {
+            hosts.records[host].line.rebuild(ageing: amounts.ageing, &waiters)
+            hosts.records[host].uncoveredLine.rebuild(ageing: amounts.ageing, &waiters)
+        }
     }
 
     /// Takes all waiting requests out of their lines, for shutdown. They are told in the order they came.
     mutating func failWaiters(_ effects: inout Effects) {
         var all: [Int] = []
-        for host in hostPlaces.values {
-            for level in 0..<PoolHostRecord<Key>.levelCount {
-                var waiter = hosts.records[host].lines[level].first
-                while waiter != PoolIndex.none {
-                    all.append(waiter)
-                    waiter = waiters.records[waiter].next
-                }
-            }
-        }
+        for host in hostPlaces.values { all += hosts.records[host].line.waiters }
         all.sort { waiters.records[$0].place.sequence < waiters.records[$1].place.sequence }
         for waiter in all {
             effects.fail(waiterName(waiter))
@@ -115,19 +95,13 @@ extension PoolMachine {
     mutating func reconsider(_ host: Int) {
         let position = hosts.records[host].heapPosition
         let wants =
-            !isShutDown && hosts.records[host].uncovered > 0 && hosts.records[host].open < amounts.perHost
-        guard wants else {
+            !isShutDown && hosts.records[host].uncovered > 0
+            && hosts.records[host].open < hosts.records[host].limit
+        guard wants, let rank = hosts.records[host].uncoveredLine.firstRank else {
             if position != PoolIndex.none { removeBlocked(at: position) }
             return
         }
-        let waiter = firstUncovered(of: host)
-        guard waiter != PoolIndex.none else {
-            assertionFailure("an uncovered request is in no line")
-            hosts.records[host].uncovered = 0
-            reconsider(host)
-            return
-        }
-        hosts.records[host].demand = waiters.records[waiter].place.rank(ageing: amounts.ageing)
+        hosts.records[host].demand = rank
         if position == PoolIndex.none {
             blocked.append(host)
             hosts.records[host].heapPosition = blocked.count - 1

@@ -8,8 +8,6 @@ struct PoolWaiterRecord: Sendable {
     var dial = PoolIndex.none
     /// The connection it was granted; none while it waits.
     var connection = PoolIndex.none
-    /// The waiter of the same priority before it.
-    var previous = PoolIndex.none
-    /// The waiter of the same priority behind it.
-    var next = PoolIndex.none
+    /// Where it stands in each ``PoolLine`` of its host, by the line's role; none where it does not.
+    var positions = InlineArray<2, Int>(repeating: PoolIndex.none)
 }

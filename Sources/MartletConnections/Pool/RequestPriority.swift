@@ -1,8 +1,8 @@
 /// How urgent a request is while it waits for a connection.
 ///
 /// Priorities order waiting requests only; a request that has its connection is never disturbed. Requests of one
-/// priority are served first come, first served. A waiting request gains one level for every
-/// ``PoolLimits/ageingInterval`` it has waited, so a low priority is served later, never never.
+/// priority are served first come, first served, unless they ask for another ``WaitingOrder``. A waiting request gains
+/// one level for every ``PoolLimits/ageingInterval`` it has waited, so a low priority is served later, never never.
 ///
 /// The five levels are those of Foundation's operation queues, which AFNetworking and MKNetworkKit handed on to
 /// their users.

@@ -5,6 +5,7 @@ struct PoolModel {
     private struct Waiting {
         var key: Int
         var priority: RequestPriority
+        var order: WaitingOrder
         var arrival: UInt64
         var number: Int
     }
@@ -12,6 +13,7 @@ struct PoolModel {
     private struct Leased {
         var key: Int
         var priority: RequestPriority
+        var order: WaitingOrder
         var arrival: UInt64
         var number: Int
         var waiter: PoolWaiterID?
@@ -32,10 +34,14 @@ struct PoolModel {
     private var gone: [PoolConnectionID] = []
     private var formerWaiters: [PoolWaiterID] = []
 
-    init(seed: UInt64) {
+    /// Of a thousand events, how many change the limits.
+    private let limitChanges: Int
+
+    init(seed: UInt64, limitChanges: Int = 5) {
         random = PoolGenerator(state: seed)
+        self.limitChanges = limitChanges
         limits = PoolLimits(connectionsPerHost: 3, totalConnections: 8, idleConnections: 6)
-        pool = PoolMachine(limits: limits)
+        pool = PoolMachine(limits: limits) { key, limits in limits.connectionsToHosts["\(key)"] }
     }
 
     // MARK: Events
@@ -43,8 +49,14 @@ struct PoolModel {
     /// One event of any kind.
     mutating func step() {
         now += UInt64.random(in: 0...50_000_000, using: &random)
+        if Int.random(in: 0..<1000, using: &random) < limitChanges {
+            changeLimits()
+            check()
+            return
+        }
         switch Int.random(in: 0..<1000, using: &random) {
-        case ..<300: request()
+        case ..<290: request()
+        case ..<300: changePriority()
         case ..<390: cancel()
         case ..<560: endDial(succeeds: true)
         case ..<630: endDial(succeeds: false)
@@ -58,8 +70,7 @@ struct PoolModel {
             let effects = pool.expire(now: now)
             if deadline ?? .max > now, !effects.closes.isEmpty { fault("expired before the deadline") }
             apply(effects)
-        case ..<990: changeLimits()
-        case ..<995: apply(pool.closeIdle(Int.random(in: 0..<6, using: &random)))
+        case ..<992: apply(pool.closeIdle(Int.random(in: 0..<6, using: &random)))
         default: now += 100_000_000_000
         }
         check()
@@ -105,16 +116,35 @@ struct PoolModel {
     private mutating func request() {
         let key = Int.random(in: 0..<6, using: &random)
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
+        let order = WaitingOrder.allCases.randomElement(using: &random) ?? .firstComeFirstServed
         let hadIdle = idle.values.contains(key)
         // As the pool's owner does: the short form first, half of the time.
-        let taken = Bool.random(using: &random) ? pool.takeIdle(key, priority: priority, now: now) : nil
+        let taken =
+            Bool.random(using: &random)
+            ? pool.takeIdle(key, priority: priority, order: order, now: now) : nil
         let admission =
             taken.map { PoolMachine<Int>.Admission(lease: $0) }
-            ?? pool.request(key, priority: priority, now: now)
+            ?? pool.request(key, priority: priority, order: order, now: now)
         number += 1
-        let entry = Leased(key: key, priority: priority, arrival: now, number: number)
+        let entry = Leased(key: key, priority: priority, order: order, arrival: now, number: number)
         if admission.lease != nil, !hadIdle { fault("lent what was not idle") }
         admit(admission, entry)
+    }
+
+    /// Mostly of one who waits, else of one who has a connection.
+    private mutating func changePriority() {
+        let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
+        let before = pool.counts
+        if let waiter = waiting.keys.sorted(by: order).randomElement(using: &random) {
+            pool.setPriority(priority, of: waiter)
+            waiting[waiter]?.priority = priority
+        } else if let connection = leased.keys.sorted(by: order).randomElement(using: &random),
+            let waiter = leased[connection]?.waiter
+        {
+            pool.setPriority(priority, of: waiter)
+            leased[connection]?.priority = priority
+        }
+        if pool.counts != before { fault("a priority moved a connection") }
     }
 
     private mutating func cancel() {
@@ -190,6 +220,7 @@ struct PoolModel {
         }
         if let waiter = formerWaiters.suffix(50).randomElement(using: &random) {
             if pool.cancelWaiter(waiter) != .init(outcome: .unknown) { fault("believed a late cancellation") }
+            pool.setPriority(.highest, of: waiter)
         }
         for dial in dialling.keys {
             if !pool.isDialling(dial) { fault("forgot a dial") }
@@ -208,7 +239,13 @@ struct PoolModel {
             idleLifetime: .seconds(Int.random(in: 0...90, using: &random)),
             maximumAge: Bool.random(using: &random) ? nil : .seconds(Int.random(in: 0...200, using: &random)),
             maximumUses: Bool.random(using: &random) ? nil : .random(in: 1...20, using: &random),
-            ageingInterval: .milliseconds(Int.random(in: 0...2000, using: &random)))
+            ageingInterval: Bool.random(using: &random)
+                ? nil : .milliseconds(Int.random(in: 0...2000, using: &random)))
+        if Bool.random(using: &random) {
+            limits.connectionsToHosts = [
+                "0": .random(in: 0...6, using: &random), "1": .random(in: 0...6, using: &random),
+            ]
+        }
         let effects = pool.setLimits(limits, now: now)
         isDraining = true
         apply(effects)
@@ -226,7 +263,8 @@ struct PoolModel {
             }
             if waiting[waiter] != nil { fault("one name for two requests") }
             waiting[waiter] = Waiting(
-                key: entry.key, priority: entry.priority, arrival: entry.arrival, number: entry.number)
+                key: entry.key, priority: entry.priority, order: entry.order, arrival: entry.arrival,
+                number: entry.number)
         } else {
             fault("refused a request")
         }
@@ -241,8 +279,8 @@ struct PoolModel {
                 }
                 waiting[grant.waiter] = nil
                 let entry = Leased(
-                    key: waiter.key, priority: waiter.priority, arrival: waiter.arrival, number: waiter.number
-                )
+                    key: waiter.key, priority: waiter.priority, order: waiter.order, arrival: waiter.arrival,
+                    number: waiter.number)
                 take(grant.connection, entry, waiter: grant.waiter)
             } else {
                 fault("granted to nobody")
@@ -261,6 +299,10 @@ struct PoolModel {
             if !waiting.values.contains(where: { $0.key == dial.key }) { fault("dialled for nobody") }
             let open = dialling.count + idle.count + leased.count
             if open > limits.totalConnections { fault("dialled above the total limit") }
+            let own =
+                dialling.values.count { $0 == dial.key } + idle.values.count { $0 == dial.key }
+                + leased.values.count { $0.key == dial.key }
+            if own > limit(of: dial.key) { fault("dialled above the host's limit") }
         }
         for connection in effects.abandons where dialling[connection] == nil { fault("gave up no dial") }
     }
@@ -272,25 +314,35 @@ struct PoolModel {
         leased[connection] = entry
     }
 
+    private func limit(of key: Int) -> Int {
+        max(1, limits.connectionsToHosts["\(key)"] ?? limits.connectionsPerHost)
+    }
+
     /// The number of the request that has to be served next, found by comparing all levels after ageing.
     private func firstWaiter(of key: Int) -> Int? {
-        let ageing = Int64(limits.ageingInterval.map { $0 / .nanoseconds(1) } ?? 0)
+        // Without ageing, an interval that outlasts the test.
+        let ageing = limits.ageingInterval.map { Int64($0 / .nanoseconds(1)) } ?? 1 << 58
         let candidates = waiting.values.filter { $0.key == key }
+        func isLastFirst(_ request: Waiting) -> Bool { request.order == .lastComeFirstServed && ageing > 0 }
+        func level(_ request: Waiting) -> Int64 {
+            let arrival = Int64(request.arrival)
+            let begin = isLastFirst(request) ? arrival / ageing * ageing : arrival
+            return Int64(request.priority.rawValue) * ageing + Int64(now) - begin
+        }
         return candidates.max { left, right in
-            let leftLevel = Int64(left.priority.rawValue) * ageing + Int64(now - left.arrival)
-            let rightLevel = Int64(right.priority.rawValue) * ageing + Int64(now - right.arrival)
-            if leftLevel != rightLevel { return leftLevel < rightLevel }
+            if level(left) != level(right) { return level(left) < level(right) }
             if left.priority != right.priority { return left.priority < right.priority }
-            return left.number > right.number
+            if isLastFirst(left) != isLastFirst(right) { return isLastFirst(left) }
+            return isLastFirst(left) ? left.number < right.number : left.number > right.number
         }?.number
     }
 
     private mutating func check() {
         if isDraining {
-            let hosts = pool.snapshot.hosts.values
+            let hosts = pool.snapshot.hosts
             let isOver =
                 pool.counts.connections > limits.totalConnections
-                || hosts.contains { $0.connections > limits.connectionsPerHost }
+                || hosts.contains { $0.value.connections > limit(of: $0.key) }
             if !isOver { isDraining = false }
         }
         for text in pool.checkInvariants(isDraining: isDraining) { fault(text) }

@@ -22,6 +22,18 @@ struct PoolRandomTests {
         #expect(model.faults.isEmpty, "seed \(seed), run \(run)")
     }
 
+    @Test("K1: limits that change all the time hold for whatever happens in between", arguments: 0..<4)
+    func changingLimits(run: Int) {
+        let seed = UInt64.random(in: .min ... .max)
+        var model = PoolModel(seed: seed, limitChanges: 200)
+        for _ in 0..<Self.eventCount {
+            model.step()
+            guard model.faults.isEmpty else { break }
+        }
+        if model.faults.isEmpty { model.finish() }
+        #expect(model.faults.isEmpty, "seed \(seed), run \(run)")
+    }
+
     @Test("Shutdown in the middle of everything drains the pool", arguments: 0..<20)
     func shutdown(run: Int) {
         let seed = UInt64.random(in: .min ... .max)

@@ -14,7 +14,7 @@ final class PoolScene {
     private var isDraining = false
 
     init(_ limits: PoolLimits = PoolLimits()) {
-        pool = StringPool(limits: limits)
+        pool = StringPool(limits: limits) { key, limits in limits.connectionsToHosts[key] }
     }
 
     private func checked<Answer>(_ answer: Answer) -> Answer {
@@ -22,8 +22,15 @@ final class PoolScene {
         return answer
     }
 
-    func request(_ key: String = "a", _ priority: RequestPriority = .normal) -> StringPool.Admission {
-        checked(pool.request(key, priority: priority, now: now))
+    func request(
+        _ key: String = "a", _ priority: RequestPriority = .normal,
+        order: WaitingOrder = .firstComeFirstServed
+    ) -> StringPool.Admission {
+        checked(pool.request(key, priority: priority, order: order, now: now))
+    }
+
+    func setPriority(_ priority: RequestPriority, of waiter: PoolWaiterID) {
+        checked(pool.setPriority(priority, of: waiter))
     }
 
     /// Asks for an idle connection alone.
@@ -32,8 +39,11 @@ final class PoolScene {
     }
 
     /// Asks for a connection and returns the name under which the request waits.
-    func wait(_ key: String = "a", _ priority: RequestPriority = .normal) -> PoolWaiterID? {
-        request(key, priority).waiter
+    func wait(
+        _ key: String = "a", _ priority: RequestPriority = .normal,
+        order: WaitingOrder = .firstComeFirstServed
+    ) -> PoolWaiterID? {
+        request(key, priority, order: order).waiter
     }
 
     /// Asks for a connection, dials it, and returns it in use.

@@ -1,0 +1,87 @@
+import MartletConnections
+import Synchronization
+
+/// Keeps the limits of a session's pool what the pool's settings, the policy and the network's condition make of them.
+final class ConcurrencyControl: Sendable {
+    private struct State {
+        var limits: PoolLimits
+        var policy: ConcurrencyPolicy?
+        var condition = NetworkCondition.unknown
+        var pool: ConnectionPool?
+        var follower: Task<Void, Never>?
+        var isEnded = false
+
+        var effective: PoolLimits {
+            policy?.applied(to: limits, under: condition) ?? limits
+        }
+    }
+
+    /// Guards the above: whoever changes a part. It may be taken under the pool's lock, and never the other way round.
+    private let state: Mutex<State>
+
+    /// Control of no pool yet.
+    init(limits: PoolLimits, policy: ConcurrencyPolicy?) {
+        state = Mutex(State(limits: limits, policy: policy))
+    }
+
+    /// The limits that are in force, or about to be.
+    var limits: PoolLimits { state.withLock { $0.effective } }
+
+    /// The network's condition, as far as it was told.
+    var condition: NetworkCondition { state.withLock { $0.condition } }
+
+    /// Begins to keep a pool's limits, and to follow conditions where there is somebody to tell them.
+    func govern(
+        _ pool: ConnectionPool, conditions: (any AsyncSequence<NetworkCondition, Never> & Sendable)?
+    ) {
+        state.withLock { $0.pool = pool }
+        guard let conditions else { return }
+        // Unstructured: it is the session's, and ends with it. It holds neither the session nor, once that has ended, the
+        // pool, however long a sequence takes to notice that it was cancelled.
+        let follower = Task { await self.follow(conditions) }
+        let isEnded = state.withLock { state in
+            state.follower = follower
+            return state.isEnded
+        }
+        if isEnded { follower.cancel() }
+    }
+
+    /// Lets go of the pool, and ends the following.
+    func end() {
+        let (follower, pool) = state.withLock { state in
+            state.isEnded = true
+            return (state.follower.take(), state.pool.take())
+        }
+        follower?.cancel()
+        // Released outside of the lock: it may be the last reference to many connections.
+        _ = consume pool
+    }
+
+    /// Changes what the pool's own settings say.
+    func setLimits(_ limits: PoolLimits) {
+        change { $0.limits = limits }
+    }
+
+    /// Changes the policy.
+    func setPolicy(_ policy: ConcurrencyPolicy?) {
+        change { $0.policy = policy }
+    }
+
+    /// Notes what the network is like now.
+    func conditionChanged(to condition: NetworkCondition) {
+        change { $0.condition = condition }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let pool = state.withLock { state in
+            body(&state)
+            return state.pool
+        }
+        // Read again under the pool's lock: of two changes at once, what both made is what remains.
+        pool?.setLimits { self.limits }
+    }
+
+    private func follow(_ conditions: some AsyncSequence<NetworkCondition, Never> & Sendable) async {
+        for await condition in conditions { conditionChanged(to: condition) }
+    }
+}

@@ -1,0 +1,86 @@
+package import MartletTransport
+
+extension ConnectionPool {
+    /// What an acquisition needs to know.
+    package struct Request: Sendable {
+        /// Where to.
+        package var destination: Destination
+        /// How a connection is opened.
+        package var dialer: Dialer
+        /// The proxy it leads through; where requests are handed to the proxy itself, the destination is the proxy's.
+        package var proxy: ProxyServer?
+        /// Who goes first when several wait.
+        package var priority: RequestPriority
+        /// Who goes first of those that are equally urgent.
+        package var order: WaitingOrder
+        /// How long to wait for a connection to be free; `nil` for ever.
+        package var poolTimeout: Duration?
+        /// How long opening one may take; `nil` for ever.
+        package var connectTimeout: Duration?
+        /// When the whole call must be over.
+        package var totalDeadline: MonotonicTime
+        /// When it is asked for: the present instant.
+        package var start: MonotonicTime
+
+        /// A request for a connection.
+        package init(
+            destination: Destination, dialer: Dialer, proxy: ProxyServer? = nil,
+            priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
+            poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
+            totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now()
+        ) {
+            self.start = start
+            self.destination = destination
+            self.dialer = dialer
+            self.proxy = proxy
+            self.priority = priority
+            self.order = order
+            self.poolTimeout = poolTimeout
+            self.connectTimeout = connectTimeout
+            self.totalDeadline = totalDeadline
+        }
+    }
+
+    /// What an acquisition came to at once.
+    package enum Acquisition: Sendable {
+        /// An idle connection.
+        case lease(Lease)
+        /// A place in the line.
+        case ticket(Ticket)
+    }
+
+    /// A place in the line for a connection.
+    package struct Ticket: Sendable {
+        let id: PoolWaiterID
+        let waiter: PoolWaiter
+        let pool: ConnectionPool
+        let totalDeadline: MonotonicTime
+
+        /// Gives the place up; the wait throws. Any thread may call it, any number of times.
+        package func cancel() {
+            pool.cancel(id)
+        }
+
+        /// Changes how urgent the request is, from now on. Any thread may call it, at any time.
+        package func setPriority(_ priority: RequestPriority) {
+            pool.setPriority(priority, of: id)
+        }
+
+        /// Waits for the connection.
+        package func lease() async throws(ExchangeError) -> Lease {
+            switch await waiter.result.wait(until: totalDeadline, on: pool.loop) {
+            case .value(.success(let lease)): return lease
+            case .value(.failure(let error)): throw error
+            case .timedOut:
+                let isDialling = pool.isDialling(for: id)
+                // A connection granted in this very moment finds the place settled and goes back by itself.
+                pool.cancel(id)
+                throw ExchangeError(
+                    cause: .timedOut(.total), phase: isDialling ? .connecting : .waiting, wasSent: false,
+                    waited: MonotonicTime.now().since(waiter.start))
+            case .interrupted:
+                throw ExchangeError(cause: .cancelled, phase: .waiting, wasSent: false)
+            }
+        }
+    }
+}

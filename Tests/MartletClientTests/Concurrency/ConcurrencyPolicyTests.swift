@@ -1,0 +1,45 @@
+import FoundationEssentials
+import Martlet
+import Testing
+
+@Suite("Concurrency policies")
+struct ConcurrencyPolicyTests {
+    @Test("K1: by default 6 requests run at once to a host over Wi-Fi, 2 over a mobile network")
+    func defaults() {
+        let policy = ConcurrencyPolicy()
+        let pool = PoolLimits()
+        #expect(policy.applied(to: pool, under: .wifi).connectionsPerHost == 6)
+        #expect(policy.applied(to: pool, under: .mobile).connectionsPerHost == 2)
+        #expect(policy.applied(to: pool, under: .unmetered) == pool)
+        #expect(policy.applied(to: pool, under: .unknown) == pool)
+    }
+
+    @Test("K1: MKNetworkKit's shared queue has 6 places for all hosts together, and 2 over a mobile network")
+    func sharedQueue() {
+        for condition in NetworkCondition.allCases {
+            let limits = ConcurrencyPolicy.sharedQueue.applied(to: PoolLimits(), under: condition)
+            #expect(limits.totalConnections == (condition == .mobile ? 2 : 6))
+        }
+    }
+
+    @Test("A policy replaces the numbers it names and leaves the others")
+    func applied() {
+        let pool = PoolLimits(
+            connectionsPerHost: 16, connectionsToHosts: ["a.example": 32, "b.example": 1, "c.example": 3],
+            totalConnections: 100, idleConnectionsPerHost: 9, idleLifetime: .seconds(5))
+        let policy = ConcurrencyPolicy(mobile: .init(perHost: 2, hosts: ["c.example": 4]))
+        var expected = pool
+        expected.connectionsPerHost = 2
+        expected.connectionsToHosts = ["a.example": 2, "b.example": 1, "c.example": 4]
+        #expect(policy.applied(to: pool, under: .mobile) == expected)
+    }
+
+    @Test("A policy can be kept and read again")
+    func codable() throws {
+        var policy = ConcurrencyPolicy(unmetered: .init(total: 9))
+        policy[.wifi].hosts["a.example"] = 3
+        let copy = try JSONDecoder().decode(ConcurrencyPolicy.self, from: JSONEncoder().encode(policy))
+        #expect(copy == policy)
+        #expect(copy[.wifi] == .init(perHost: 6, hosts: ["a.example": 3]))
+    }
+}
