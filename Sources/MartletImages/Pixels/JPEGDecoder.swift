@@ -15,7 +15,7 @@
                 unsafe tjDecompressHeader3(
                     handle, input.baseAddress, UInt(input.count), &width, &height, &sampling, &colours)
             }
-            guard headStatus == 0 || unsafe isWarning(handle) else { throw unsafe failure(handle) }
+            guard unsafe headStatus == 0 || isWarning(handle) else { throw unsafe failure(handle) }
             let stored = ImageSize(width: Int(width), height: Int(height))
             guard stored == info.size else {
                 throw ImageError(.malformed, format: .jpeg, "the file has two sizes")
@@ -38,7 +38,7 @@
                         Int32(size.height), isInk ? TJPF_CMYK.rawValue : TJPF_RGBA.rawValue, flags)
                 }
             }
-            guard status == 0 || options.acceptsDamage && unsafe isWarning(handle) else {
+            guard unsafe status == 0 || options.acceptsDamage && isWarning(handle) else {
                 throw unsafe failure(handle)
             }
             if isInk { mixInk(&pixels) }

@@ -7,7 +7,7 @@
             _ bytes: [UInt8], _ info: ImageInfo, _ options: ImageDecodingOptions
         ) throws(ImageError) -> PixelImage {
             let byteCount = try PixelImage.byteCount(of: info.size, .png, options)
-            var image = png_image()
+            var image = unsafe png_image()
             unsafe martlet_png_prepare(&image)
             defer { unsafe png_image_free(&image) }
             var fault: ImageError?
@@ -22,7 +22,7 @@
                         let rowByteCount = Int32(exactly: info.size.width * 4)
                     else { throw ImageError(.malformed, format: .png, "the file has two sizes") }
                     unsafe martlet_png_ask_for_rgba(&image)
-                    return try unsafe pixels(&image, byteCount, rowByteCount)
+                    return try unsafe readPixels(&image, byteCount, rowByteCount)
                 } catch {
                     fault = error
                     return []
@@ -32,7 +32,7 @@
             return PixelImage(size: info.size, pixels: pixels, orientation: info.orientation)
         }
 
-        private static func pixels(
+        private static func readPixels(
             _ image: inout png_image, _ byteCount: Int, _ rowByteCount: Int32
         ) throws(ImageError) -> [UInt8] {
             var isRead: Int32 = 0
