@@ -14,12 +14,14 @@ struct HARResponse {
     }
 
     /// The response of a call that had none.
-    static let none = HARValue.members([
-        ("status", .number(0)), ("statusText", .text("")), ("httpVersion", .text("")), ("cookies", .list([])),
-        ("headers", .list([])),
-        ("content", .members([("size", .number(0)), ("mimeType", .text("x-unknown"))])),
-        ("redirectURL", .text("")), ("headersSize", .number(-1)), ("bodySize", .number(-1)),
-    ])
+    static var none: HARValue {
+        .members([
+            ("status", .number(0)), ("statusText", .text("")), ("httpVersion", .text("")),
+            ("cookies", .list([])), ("headers", .list([])),
+            ("content", .members([("size", .number(0)), ("mimeType", .text("x-unknown"))])),
+            ("redirectURL", .text("")), ("headersSize", .number(-1)), ("bodySize", .number(-1)),
+        ])
+    }
 
     /// The member `response`.
     var value: HARValue {

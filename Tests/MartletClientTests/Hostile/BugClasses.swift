@@ -121,7 +121,7 @@ extension BugClass {
             .test(
                 "A NUL or another control character is refused before anything is sent, and its place is named"
             ),
-            .test("Names in UTF-8 stay, and what would end the quotes or the line is percent-encoded")),
+            .test("A11: names in UTF-8 stay, and what would end the quotes or the line is percent-encoded")),
         BugClass(
             24, "framing by the caller", .test("A Content-Length that is not the body's is refused"),
             .test("A Transfer-Encoding other than chunked alone is refused"),
