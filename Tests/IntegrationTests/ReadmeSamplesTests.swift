@@ -1,7 +1,7 @@
 import Testing
 
-/// The Swift code of the README is code that the tests compile.
-@Suite("The samples of the README")
+/// The Swift code of the README, and of the documentation's pages, is code that the tests compile.
+@Suite("The samples of the README and of the documentation")
 struct ReadmeSamplesTests {
     /// A block of Swift code, and the mark before it.
     struct Sample {
@@ -11,12 +11,11 @@ struct ReadmeSamplesTests {
 
     private let readme = "README.md"
     private let samples = "Tests/MartletClientTests/Samples"
+    private static let pages = "Sources/Martlet/Martlet.docc"
 
     @Test("Each marked block stands verbatim in the compiled samples")
     func blocksAreCompiled() throws {
-        let compiled = try Repository.swiftFiles(below: samples).map { file in
-            Self.withoutIndentation(try Repository.text(file).split(separator: "\n").map(String.init))
-        }
+        let compiled = try compiledLines()
         let blocks = Self.markedBlocks(in: try Repository.text(readme))
         try #require(!blocks.isEmpty)
         for block in blocks {
@@ -24,6 +23,36 @@ struct ReadmeSamplesTests {
             #expect(!lines.isEmpty, "'\(block.name)' is empty")
             #expect(compiled.contains { $0.contains(lines) }, "'\(block.name)' is in no file of \(samples)")
         }
+    }
+
+    @Test(
+        "Each block of Swift code in a page stands verbatim in the compiled samples",
+        arguments: try pageNames())
+    func pagesAreCompiled(page: String) throws {
+        let compiled = try compiledLines()
+        for block in Self.swiftBlocks(in: try Repository.text("\(Self.pages)/\(page)")) {
+            #expect(!block.isEmpty)
+            #expect(
+                compiled.contains { $0.contains(block) },
+                "in no file of \(samples):\n\(block.joined(separator: "\n"))")
+        }
+    }
+
+    private static func pageNames() throws -> [String] {
+        try Repository.contents(of: pages).filter { $0.hasSuffix(".md") }
+    }
+
+    private func compiledLines() throws -> [[String]] {
+        try Repository.swiftFiles(below: samples).map { file in
+            Self.withoutIndentation(try Repository.text(file).split(separator: "\n").map(String.init))
+        }
+    }
+
+    /// All blocks of Swift code, without indentation.
+    private static func swiftBlocks(in text: String) -> [[String]] {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        return lines.indices.filter { lines[$0] == "```swift" }
+            .map { withoutIndentation(Array(lines[($0 + 1)...].prefix { $0 != "```" })) }
     }
 
     @Test("Each block of Swift code has a mark, and no two have the same")
