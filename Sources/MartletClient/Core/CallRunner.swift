@@ -1,5 +1,7 @@
+import Logging
 import MartletConnections
 import MartletTransport
+import MartletWire
 
 /// Runs one call as far as the response's head: connection, request, head; again on a fresh connection where a kept one
 /// turned out dead, and without its expectation after a 417.
@@ -12,33 +14,125 @@ struct CallRunner: Sendable {
     /// Sends the request and waits for the final head.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func run() async throws -> Answer {
-        let attempts = CallAttempts(self)
+        var attempts = 0
+        var composer = RequestComposer(call: call)
+        let convincing = ProxyConvincing(call: call, dialer: dialer)
+        composer.proxyAuthorization = convincing?.unasked
+        var hasConvinced = false
+        /// Attempts that an answer asked for; not of the idle race.
+        var wantedRepeats = 0
+        var interim: [ResponseHead] = []
+        /// Opened and not begun to be read.
+        var unused: RequestComposer.PreparedBody?
         while true {
-            if try attempts.begin() { try await attempts.openBody() }
-            try attempts.compose()
+            attempts += 1
+            if attempts > 1, control.isCancelled { throw CancellationError() }
+            let prepared: RequestComposer.PreparedBody
+            if let kept = unused {
+                prepared = kept
+            } else if let present = try composer.prepareBodyAtOnce() {
+                prepared = present
+            } else {
+                prepared = try await composer.prepareBody()
+            }
+            // Nothing is read from the body before the first write, so that one which can be read only once outlives a
+            // connection that does not take a byte.
+            unused = prepared
+            let request = try composer.compose(prepared)
+            control.watcher?.sent(request.head)
+            control.upload?.restart(of: request.bodyLength)
+            call.observer?.upload?.restart(of: request.bodyLength)
             if control.isExposed { try await hold() }
-            let exchange: Exchange
-            switch try attempts.acquire() {
-            case .lease(let idle): exchange = attempts.exchange(on: idle, hasWaited: false)
+            let lease: Lease
+            let waited: MonotonicTime
+            switch try acquire(attempts) {
+            case .lease(let idle):
+                lease = idle
+                waited = call.start
             case .ticket(let ticket):
                 control.begin(.waiting(ticket))
-                exchange = attempts.exchange(on: try await lease(ticket, attempts.count), hasWaited: true)
+                lease = try await connection(for: ticket, attempts)
+                waited = MonotonicTime.now()
             }
-            var step = CallAttempts.Step.ready
-            repeat {
-                do throws(ExchangeError) {
-                    if case .wait(let deadline, let clock) = step {
+            let exchange = makeExchange(lease)
+            control.begin(.exchanging(exchange))
+            call.observer?.connected(lease.connection.stream.information, isReused: exchange.isReused)
+            do throws(ExchangeError) {
+                if control.isExposed { try await exchange.waitWhilePaused() }
+                try exchange.send(request)
+                unused = nil
+                call.observer?.requestSent()
+                var received: (head: ResponseHead, framing: BodyFraming)?
+                while received == nil {
+                    if control.isExposed { try await exchange.waitWhilePaused() }
+                    switch try exchange.tryReceiveHead() {
+                    case .head(let head, let framing, let before):
+                        interim += before
+                        received = (head, framing)
+                    case .wouldBlock(let deadline, let clock):
+                        if core.waitsAwake, exchange.arrives(within: core.briefWait) { continue }
                         try await exchange.wait(until: deadline, clock)
                     }
-                    if control.isExposed { try await exchange.waitWhilePaused() }
-                } catch {
-                    try attempts.judge(error, exchange)
-                    step = .again
-                    break
                 }
-                step = try attempts.step(exchange)
-            } while step.isWait
-            if case .answer(let answer) = step { return answer }
+                guard let (head, framing) = received else { continue }
+                if head.status == 417, request.expectsContinue, call.body.replay != .once {
+                    // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
+                    exchange.finish()
+                    composer.allowsExpectation = false
+                    wantedRepeats += 1
+                    call.settings.configuration.logger.debug("417: sending once more without Expect")
+                    continue
+                }
+                if head.status == 407, !hasConvinced, let convincing,
+                    let value = convincing.answer(to: head, refused: composer.proxyAuthorization)
+                {
+                    exchange.finish()
+                    composer.proxyAuthorization = value
+                    hasConvinced = true
+                    wantedRepeats += 1
+                    call.settings.configuration.logger.debug("407: sending once more with credentials")
+                    continue
+                }
+                let codings = try codings(of: head)
+                return answer(
+                    exchange, head, framing, codings, interim, attempts: attempts, waited: waited,
+                    connection: lease.connection)
+            } catch {
+                try judge(error, exchange, attempts, attempts - wantedRepeats)
+            }
+        }
+    }
+
+    /// Decides whether a failed exchange is followed by another; throws where it is not.
+    /// - Parameter turn: The number of the attempt among those that no answer asked for.
+    private func judge(
+        _ error: ExchangeError, _ exchange: Exchange, _ attempts: Int, _ turn: Int
+    ) throws {
+        let hasReceivedAnyByte = exchange.hasReceivedAnyByte
+        exchange.finish()
+        if case .cancelled = error.cause { throw CancellationError() }
+        guard turn == 1,
+            call.rule.allowsResending(
+                after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte)
+        else { throw HTTPError(error, call: call, attempts: attempts) }
+        // Its companions in the pool are as old and have most likely met the same end.
+        core.pool.closeIdle(destination: call.destination, dialer: dialer, proxy: call.proxy)
+        call.settings.configuration.logger.debug(
+            "a kept connection had died; sending once more",
+            metadata: ["origin": "\(call.url.origin)", "attempt": "\(attempts + 1)"])
+    }
+
+    /// The codings to undo.
+    private func codings(of head: ResponseHead) throws(ExchangeError) -> [ContentCoding] {
+        guard call.undoesCoding, head.fields.contains("content-encoding") else { return [] }
+        do throws(ContentDecodingError) {
+            let values = head.fields.values(of: "content-encoding")
+            return try ContentCodingPlan(
+                fieldValues: values, limits: call.settings.configuration.decompressionLimits
+            )
+            .codings
+        } catch {
+            throw ExchangeError(cause: .coding(error), phase: .receivingBody, wasSent: true)
         }
     }
 
@@ -56,12 +150,85 @@ struct CallRunner: Sendable {
         }
     }
 
-    private func lease(_ ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease {
+    private func acquire(_ attempts: Int) throws -> ConnectionPool.Acquisition {
+        do throws(ExchangeError) {
+            return try core.pool.acquire(
+                ConnectionPool.Request(
+                    destination: call.destination, dialer: dialer, proxy: call.proxy,
+                    priority: priority, order: call.options.order ?? call.settings.configuration.order,
+                    poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
+                    totalDeadline: call.totalDeadline,
+                    start: attempts == 1 ? call.start : MonotonicTime.now()))
+        } catch {
+            throw HTTPError(error, call: call, attempts: attempts)
+        }
+    }
+
+    private var priority: RequestPriority {
+        // Who was not handed the call cannot have changed it: no need to look.
+        (control.isExposed ? control.priority : nil) ?? call.options.priority
+            ?? call.settings.configuration.priority
+    }
+
+    private func connection(for ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease {
         do throws(ExchangeError) {
             return try await ticket.lease()
         } catch {
             if control.isCancelled { throw CancellationError() }
             throw call.failure(error, attempts: attempts)
+        }
+    }
+
+    private func makeExchange(_ lease: Lease) -> Exchange {
+        var onUpload: (@Sendable (Int) -> Void)?
+        let upload = control.upload
+        let observed = call.observer?.upload
+        if upload != nil || observed != nil {
+            onUpload = { count in
+                upload?.update { $0.completedByteCount += UInt64(count) }
+                observed?.update { $0.completedByteCount += UInt64(count) }
+            }
+        }
+        return Exchange(
+            lease: lease,
+            clocks: ExchangeClocks(
+                head: call.timeouts.head, idle: call.timeouts.idle, totalDeadline: call.totalDeadline),
+            loop: core.loop,
+            onUpload: onUpload,
+            gate: control.isExposed ? control : nil,
+            pace: TransferPace(
+                core.bandwidth,
+                lane: BandwidthLane(
+                    host: call.url.host,
+                    transfer: control.transferNumber(under: call.options.bandwidth, core.bandwidth))))
+    }
+
+    private func answer(
+        _ exchange: Exchange, _ head: ResponseHead, _ framing: BodyFraming, _ codings: [ContentCoding],
+        _ interim: [ResponseHead], attempts: Int, waited: MonotonicTime, connection: HTTP1Connection
+    ) -> Answer {
+        let length: UInt64? =
+            switch framing {
+            case .none: 0
+            case .length(let count): count
+            case .chunked, .untilClose: nil
+            }
+        control.download?.update { $0.totalByteCount = length }
+        return Answer(
+            call: call, exchange: exchange, connection: connection, head: head, codings: codings,
+            announcedByteCount: length, hasTrailers: framing == .chunked, interim: interim,
+            attempts: attempts,
+            waited: waited)
+    }
+}
+
+extension ExchangeRequest {
+    /// The body's length, where it is known.
+    var bodyLength: UInt64? {
+        switch body {
+        case .none: 0
+        case .bytes(let bytes): UInt64(bytes.count)
+        case .source(_, let length): length
         }
     }
 }
