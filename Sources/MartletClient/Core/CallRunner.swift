@@ -16,8 +16,7 @@ struct CallRunner: Sendable {
     func run() async throws -> Answer {
         var attempts = 0
         var composer = RequestComposer(call: call)
-        let convincing = ProxyConvincing(call: call, dialer: dialer)
-        composer.proxyAuthorization = convincing?.unasked
+        composer.proxyAuthorization = ProxyConvincing(call: call, dialer: dialer)?.unasked
         var hasConvinced = false
         /// Attempts that an answer asked for; not of the idle race.
         var wantedRepeats = 0
@@ -83,7 +82,8 @@ struct CallRunner: Sendable {
                     call.settings.configuration.logger.debug("417: sending once more without Expect")
                     continue
                 }
-                if head.status == 407, !hasConvinced, let convincing,
+                if head.status == 407, !hasConvinced,
+                    let convincing = ProxyConvincing(call: call, dialer: dialer),
                     let value = convincing.answer(to: head, refused: composer.proxyAuthorization)
                 {
                     exchange.finish()
