@@ -11,7 +11,7 @@ struct ImageResponseTests {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(fields: ["Content-Type": type], body: .bytes(bytes))
         } run: { origin in
-            try await run(HTTPSession(configuration: .ephemeral), origin.url())
+            try await run(HTTPSession(configuration: .patient), origin.url())
         }
     }
 

@@ -39,7 +39,7 @@
             try await TestOrigin.withOrigin { _ in
                 .bytes(bytes, type: "image/png")
             } run: { origin in
-                let exchange = try await HTTPSession(configuration: .ephemeral).get(origin.url())
+                let exchange = try await HTTPSession(configuration: .patient).get(origin.url())
                 #expect(try exchange.image().pixels == Self.pixels)
                 #expect(try Self.decoded(exchange, using: .image).pixels == Self.pixels)
                 #expect(ImageResponseDecoder().acceptableContentTypes.contains("image/png"))

@@ -12,7 +12,7 @@ struct ResponseTests {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(status, fields: ["Content-Type": type], body: .bytes(bytes))
         } run: { origin in
-            try await run(HTTPSession(configuration: .ephemeral), origin.url())
+            try await run(HTTPSession(configuration: .patient), origin.url())
         }
     }
 

@@ -77,11 +77,9 @@ struct ConnectExchange {
     private func finalHead(_ machine: inout ClientMachine) async throws(ProxyFault) -> ResponseHead {
         var unread: [UInt8] = []
         while true {
-            guard let byte = try await received(atMost: 1) else {
-                // Nothing ends in order before the head has.
-                throw .wire(ConnectExchange.fault(ofEnd: &machine))
-            }
-            unread += byte
+            let byte = try await received(atMost: 1)
+            if let byte { unread += byte }
+            guard byte == nil || ConnectExchange.isWorthParsing(unread) else { continue }
             do throws(WireError) {
                 let step = try machine.receive(unread.span)
                 switch step.event {
@@ -92,7 +90,15 @@ struct ConnectExchange {
             } catch {
                 throw .wire(error)
             }
+            // Nothing ends in order before the head has.
+            if byte == nil { throw .wire(ConnectExchange.fault(ofEnd: &machine)) }
         }
+    }
+
+    /// Whether a head that came byte by byte is worth a look: at the end of a line, where it may be over; at its beginning,
+    /// where a peer that speaks something else shows itself; and now and then, so that no line is without end.
+    private static func isWorthParsing(_ unread: [UInt8]) -> Bool {
+        unread.last == UInt8(ascii: "\n") || unread.count <= 32 || unread.count.isMultiple(of: 1024)
     }
 
     private func received(atMost count: Int) async throws(ProxyFault) -> [UInt8]? {
