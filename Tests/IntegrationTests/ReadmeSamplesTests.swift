@@ -10,7 +10,7 @@ struct ReadmeSamplesTests {
     }
 
     private let readme = "README.md"
-    private let samples = "Tests/MartletClientTests/Samples"
+    private static let samples = ["Client", "XML", "Images"].map { "Tests/Martlet\($0)Tests/Samples" }
     private static let pages = "Sources/Martlet/Martlet.docc"
 
     @Test("Each marked block stands verbatim in the compiled samples")
@@ -21,7 +21,8 @@ struct ReadmeSamplesTests {
         for block in blocks {
             let lines = Self.withoutIndentation(block.lines)
             #expect(!lines.isEmpty, "'\(block.name)' is empty")
-            #expect(compiled.contains { $0.contains(lines) }, "'\(block.name)' is in no file of \(samples)")
+            #expect(
+                compiled.contains { $0.contains(lines) }, "'\(block.name)' is in no file of \(Self.samples)")
         }
     }
 
@@ -34,7 +35,7 @@ struct ReadmeSamplesTests {
             #expect(!block.isEmpty)
             #expect(
                 compiled.contains { $0.contains(block) },
-                "in no file of \(samples):\n\(block.joined(separator: "\n"))")
+                "in no file of \(Self.samples):\n\(block.joined(separator: "\n"))")
         }
     }
 
@@ -43,7 +44,7 @@ struct ReadmeSamplesTests {
     }
 
     private func compiledLines() throws -> [[String]] {
-        try Repository.swiftFiles(below: samples).map { file in
+        try Self.samples.flatMap(Repository.swiftFiles).map { file in
             Self.withoutIndentation(try Repository.text(file).split(separator: "\n").map(String.init))
         }
     }
