@@ -11,7 +11,8 @@ enum Demo {
         var run: @Sendable (DemoStage) async throws -> [String]
     }
 
-    private static let steps: [Step] = DemoRequests.steps + DemoTransfers.steps + DemoFaults.steps
+    private static let steps: [Step] =
+        DemoRequests.steps + DemoHosts.steps + DemoTransfers.steps + DemoTasks.steps + DemoFaults.steps
 
     /// Runs all steps.
     /// - Returns: Whether every step was as it should be.

@@ -12,7 +12,6 @@ enum DemoTransfers {
         Demo.Step(title: "Upload 32 MiB that are made on the way, with progress", run: upload),
         Demo.Step(title: "Stream 128 MiB in constant memory", run: stream),
         Demo.Step(title: "Download 16 MiB to a file, with progress, and check it", run: download),
-        Demo.Step(title: "Pause a task, resume it, cancel another", run: task),
     ]
 
     /// Pieces of the pattern, made as they are asked for.
@@ -111,8 +110,7 @@ enum DemoTransfers {
             progress: { value in states.withLock { $0 = ($0.count + 1, value) } })
         let (count, last) = states.withLock { $0 }
         try DemoFailure.check(last.isFinished && last.completedByteCount == size, "the progress ended early")
-        let name = path.string
-        let length = await BlockingWorkers.shared.run { patternLength(of: name) }
+        let length = await patternLength(of: path)
         try DemoFailure.check(length == size, "the file is not what was sent")
         return [
             "\(size) bytes in the file, each as it was sent; \(count) states of progress",
@@ -121,7 +119,12 @@ enum DemoTransfers {
     }
 
     /// The length of a file that holds nothing but the pattern; `nil` for any other.
-    private static func patternLength(of name: String) -> UInt64? {
+    static func patternLength(of path: FilePath) async -> UInt64? {
+        let name = path.string
+        return await BlockingWorkers.shared.run { patternLength(ofFileNamed: name) }
+    }
+
+    private static func patternLength(ofFileNamed name: String) -> UInt64? {
         guard let file = try? FileDescriptor.open(FilePath(name), .readOnly, options: .closeOnExec) else {
             return nil
         }
@@ -133,44 +136,5 @@ enum DemoTransfers {
             offset += UInt64(piece.count)
         }
         return nil
-    }
-
-    private static func task(_ stage: DemoStage) async throws -> [String] {
-        let path = stage.folder.appending("paused.bin")
-        let task = await stage.session.downloadTask(
-            for: try stage.request(.get, "/drip/60000?rate=100000"), to: path)
-        for await progress in task.downloadProgress where progress.completedByteCount > 0 { break }
-        await task.pause()
-        // What was being read when the pause came still arrives.
-        try await Task.sleep(for: .milliseconds(100))
-        let atPause = await latest(task)
-        try await Task.sleep(for: .milliseconds(200))
-        let stillThere = await latest(task)
-        try DemoFailure.check(atPause == stillThere, "\(stillThere - atPause) bytes came during the pause")
-        await task.resume()
-        let exchange = try await task.value
-        try DemoFailure.check(
-            exchange.metrics.receivedBodyByteCount == 60_000, "the resumed body is incomplete")
-
-        let other = stage.folder.appending("cancelled.bin")
-        let cancelled = await stage.session.downloadTask(
-            for: try stage.request(.get, "/stall/1000"), to: other)
-        for await progress in cancelled.downloadProgress where progress.completedByteCount > 0 { break }
-        await cancelled.cancel()
-        var wasCancelled = false
-        do { _ = try await cancelled.value } catch is CancellationError { wasCancelled = true }
-        try DemoFailure.check(wasCancelled, "the cancelled task did not say so")
-        try DemoFailure.check(
-            (try? FileDescriptor.open(other, .readOnly)) == nil, "the cancelled file is there")
-        return [
-            "paused at \(atPause) of 60000 bytes, where it stood still, and resumed to the end",
-            "the cancelled task threw CancellationError and left no file",
-            Timeline.line("GET /drip/60000 200", exchange.metrics),
-        ]
-    }
-
-    private static func latest(_ task: HTTPTask) async -> UInt64 {
-        for await progress in task.downloadProgress { return progress.completedByteCount }
-        return 0
     }
 }

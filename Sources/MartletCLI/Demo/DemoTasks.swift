@@ -1,0 +1,105 @@
+import Martlet
+import MartletTesting
+import SystemPackage
+
+/// The steps of calls that are held, and of bodies that go to several places.
+enum DemoTasks {
+    static let steps = [
+        Demo.Step(title: "Pause a transfer of 64 MiB, resume it, cancel another", run: control),
+        Demo.Step(title: "Send one body to a file and a digest at once", run: tee),
+    ]
+
+    private static func control(_ stage: DemoStage) async throws -> [String] {
+        let size: UInt64 = 64 << 20
+        let piece = 1 << 20
+        let (gate, opening) = AsyncStream.makeStream(of: Void.self)
+        let handler = OriginHandler { _ in
+            OriginResponse(
+                body: .stream(length: size) { writer in
+                    try await writer.write(TestPattern.bytes(from: 0, count: piece))
+                    for await _ in gate {}
+                    for offset in stride(from: UInt64(piece), to: size, by: piece) {
+                        try await writer.write(TestPattern.bytes(from: offset, count: piece))
+                    }
+                })
+        }
+        return try await TestOrigin.withOrigin(.plain, handler: handler) { origin in
+            defer { opening.finish() }
+            let path = stage.folder.appending("paused.bin")
+            let task = await stage.session.downloadTask(
+                for: try HTTPRequest(method: .get, url: origin.url("/large")), to: path)
+            for await progress in task.downloadProgress where progress.completedByteCount == piece { break }
+            let listed = await stage.session.tasks(of: .download).map(\.id)
+            try DemoFailure.check(listed == [task.id], "the session lists the downloads \(listed)")
+            await task.pause()
+            // The origin may send all of it now, and is held by the window.
+            opening.finish()
+            let sent = try await standstill(of: origin, beside: stage)
+            let received = task.downloadProgress.current.completedByteCount
+            try DemoFailure.check(sent < size, "all was sent although nobody reads")
+            try DemoFailure.check(received < sent, "\(received) bytes were received, and \(sent) sent")
+            let state = await task.state
+            try DemoFailure.check(state == .paused, "the task is \(state)")
+            await task.resume()
+            let exchange = try await task.value
+            let length = await DemoTransfers.patternLength(of: path)
+            try DemoFailure.check(length == size, "the file is not what was sent")
+            let rest = await stage.session.tasks(of: .download).count
+            try DemoFailure.check(rest == 0, "the session still lists \(rest) downloads")
+            return [
+                "paused with \(ProgressText.size(Double(received))) received: the origin stood still with "
+                    + "\(ProgressText.size(Double(sent))) sent into the kernel's buffers",
+                "resumed, and each of the \(size) bytes is in the file",
+                try await cancel(stage),
+                Timeline.line("GET /large 200", exchange.metrics),
+            ]
+        }
+    }
+
+    /// What the origin has sent when it sends no more: when it sent nothing while several other requests were answered, one
+    /// after the other, by an origin that takes its time.
+    private static func standstill(of origin: TestOrigin, beside stage: DemoStage) async throws -> UInt64 {
+        var last: UInt64?
+        var looks = 0
+        while looks < 4 {
+            let sent = origin.ledger.counts.bytesSent
+            looks = sent == last ? looks + 1 : 0
+            last = sent
+            _ = try await stage.session.get(stage.origin.url("/delay/40")).validated()
+        }
+        return last ?? 0
+    }
+
+    private static func cancel(_ stage: DemoStage) async throws -> String {
+        let path = stage.folder.appending("cancelled.bin")
+        let task = await stage.session.downloadTask(
+            for: try stage.request(.get, "/stall/1000"), to: path)
+        for await progress in task.downloadProgress where progress.completedByteCount > 0 { break }
+        await task.cancel()
+        var wasCancelled = false
+        do { _ = try await task.value } catch is CancellationError { wasCancelled = true }
+        try DemoFailure.check(wasCancelled, "the cancelled task did not say so")
+        try DemoFailure.check(
+            (try? FileDescriptor.open(path, .readOnly)) == nil, "the cancelled file is there")
+        return "the cancelled task threw CancellationError and left no file"
+    }
+
+    private static func tee(_ stage: DemoStage) async throws -> [String] {
+        let size = 4 << 20
+        let path = stage.folder.appending("tee.bin")
+        let digest = DigestSink(.sha256)
+        let results = try await stage.session.stream(try stage.request(.get, "/bytes/\(size)")) { _, body in
+            try await body.tee(to: [FileSink(path), digest])
+        }
+        let counts = results.map { $0.isFinished ? $0.byteCount : 0 }
+        try DemoFailure.check(counts == [UInt64(size), UInt64(size)], "the sinks ended as \(results)")
+        let length = await DemoTransfers.patternLength(of: path)
+        try DemoFailure.check(length == UInt64(size), "the file is not what was sent")
+        let expected = DigestSink(.sha256)
+        try await expected.write(TestPattern.bytes(from: 0, count: size))
+        try await expected.finish()
+        let (found, wanted) = (await digest.hexadecimal, await expected.hexadecimal)
+        try DemoFailure.check(found != nil && found == wanted, "SHA-256 is \(found ?? "missing")")
+        return ["\(size) bytes in the file, and SHA-256 \(found ?? "") on the way"]
+    }
+}
