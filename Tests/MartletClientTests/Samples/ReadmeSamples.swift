@@ -89,6 +89,16 @@ enum ReadmeSamples {
         }
     }
 
+    static func host(_ session: HTTPSession, draft: User) async throws -> [User] {
+        let api = try session.host(
+            "https://api.example.com/v2", headers: [.accept: "application/json"], encoding: .json)
+        let users: [User] = try await api.get(
+            "users", parameters: ["tags": ["swift", "linux"], "limit": 20]
+        ).decode()
+        let made: User = try await api.post("users", parameters: draft).decode()
+        return users + [made]
+    }
+
     static func errors(_ session: HTTPSession) async throws {
         do {
             _ = try await session.get("https://example.org/")
