@@ -73,6 +73,8 @@ let package = Package(
             name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport"],
             swiftSettings: strict),
         .target(
+            name: "MartletCache", dependencies: ["MartletWire", "MartletStorage"], swiftSettings: strict),
+        .target(
             name: "MartletClient",
             dependencies: [
                 "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage", "CZlib", httpTypes,
@@ -111,6 +113,9 @@ let package = Package(
         .testTarget(
             name: "MartletConnectionsTests", dependencies: ["MartletConnections"], swiftSettings: strict),
         .testTarget(name: "MartletStorageTests", dependencies: ["MartletStorage"], swiftSettings: strict),
+        .testTarget(
+            name: "MartletCacheTests", dependencies: ["MartletCache", "MartletStorage", "MartletWire"],
+            swiftSettings: strict),
         .testTarget(
             name: "MartletClientTests",
             dependencies: [
