@@ -1,0 +1,117 @@
+package import MartletWire
+
+/// The directives of the `Cache-Control` fields of a message (RFC 9111 §5.2, RFC 5861, RFC 8246).
+///
+/// Names ignore case and arguments may be quoted. Directives that are not known are skipped. Where directives repeat or
+/// contradict each other, the strictest counts (RFC 9111 §4.2.1); a number that is none counts as the strictest there
+/// is, so that what is doubtful is validated.
+package struct CacheControl: Equatable, Sendable {
+    /// `max-age`: seconds, 0…2^31; 0 where it is malformed.
+    package private(set) var maxAge: Int64?
+    /// `s-maxage`: seconds, 0…2^31. A private cache takes no lifetime from it; it lets responses to requests with
+    /// `Authorization` be shared (RFC 9111 §3.5).
+    package private(set) var sharedMaxAge: Int64?
+    /// `max-stale` of a request; nil where it is malformed.
+    package private(set) var maxStale: StaleTolerance?
+    /// `min-fresh` of a request: seconds, 0…2^31; 2^31 where it is malformed.
+    package private(set) var minFresh: Int64?
+    /// `stale-while-revalidate` of a response: seconds, 0…2^31; 0 where it is malformed (RFC 5861 §3).
+    package private(set) var staleWhileRevalidate: Int64?
+    /// `stale-if-error` of either: seconds, 0…2^31; 0 where it is malformed (RFC 5861 §4).
+    package private(set) var staleIfError: Int64?
+    /// `no-cache`, and what it is about.
+    package private(set) var noCache: FieldScope?
+    /// `private`, and what it is about.
+    package private(set) var isPrivate: FieldScope?
+    /// `no-store`.
+    package private(set) var isNoStore = false
+    /// `public`.
+    package private(set) var isPublic = false
+    /// `must-revalidate`.
+    package private(set) var mustRevalidate = false
+    /// `proxy-revalidate`.
+    package private(set) var proxyRevalidate = false
+    /// `must-understand` (RFC 9111 §5.2.2.3).
+    package private(set) var mustUnderstand = false
+    /// `immutable` (RFC 8246).
+    package private(set) var isImmutable = false
+    /// `no-transform`.
+    package private(set) var isNoTransform = false
+    /// `only-if-cached` of a request.
+    package private(set) var isOnlyIfCached = false
+    /// Whether a quoted argument has no end, so that it cannot be known what the field says. What stands between its
+    /// commas counts, too, and the response counts as stale.
+    package private(set) var isMalformed = false
+
+    /// No directives.
+    package init() {}
+
+    /// The directives of a response.
+    package init(response fields: FieldBlock) {
+        for value in fields.rawValues(of: "Cache-Control") { add(value) }
+    }
+
+    /// The directives of a request. Without any `Cache-Control` field, `Pragma: no-cache` means `no-cache` (RFC 9111
+    /// §5.4).
+    package init(request fields: FieldBlock) {
+        let values = fields.rawValues(of: "Cache-Control")
+        for value in values { add(value) }
+        if noCache != nil { noCache = .response }
+        if values.isEmpty, fields.contains("Pragma", token: "no-cache") { noCache = .response }
+    }
+
+    /// Whether the whole response is to be validated before each use.
+    package var isNoCache: Bool { noCache == .response }
+
+    /// The fields that must not be served without validation, in lower case.
+    package var fieldsToValidate: [String] {
+        if case .fields(let names) = noCache { names } else { [] }
+    }
+
+    /// Whether a stale response must not be used: `must-revalidate`, `proxy-revalidate`, `no-cache`, and a field that
+    /// cannot be read.
+    package var forbidsStale: Bool { mustRevalidate || proxyRevalidate || isNoCache || isMalformed }
+
+    // MARK: Reading
+
+    private mutating func add(_ value: ArraySlice<UInt8>) {
+        for element in ElementList(value) {
+            let directive = CacheDirective(element)
+            if directive.hasOpenQuote {
+                // Only the last element of a field can be one: this is done once.
+                isMalformed = true
+                for part in element.split(separator: UInt8(ascii: ",")) {
+                    add(CacheDirective(ByteClass.trimmed(part)))
+                }
+            } else {
+                add(directive)
+            }
+        }
+    }
+
+    private mutating func add(_ directive: CacheDirective) {
+        guard let name = directive.knownName else { return }
+        switch name {
+        case .maxAge: maxAge = lower(maxAge, directive.seconds ?? 0)
+        case .sharedMaxAge: sharedMaxAge = lower(sharedMaxAge, directive.seconds ?? 0)
+        case .staleWhileRevalidate: staleWhileRevalidate = lower(staleWhileRevalidate, directive.seconds ?? 0)
+        case .staleIfError: staleIfError = lower(staleIfError, directive.seconds ?? 0)
+        case .minFresh: minFresh = max(minFresh ?? 0, directive.seconds ?? DeltaSeconds.limit)
+        case .maxStale:
+            let tolerance = directive.argument == nil ? StaleTolerance.any : .seconds(directive.seconds ?? 0)
+            maxStale = tolerance.stricter(maxStale)
+        case .noCache: noCache = directive.scope.union(noCache)
+        case .isPrivate: isPrivate = directive.scope.union(isPrivate)
+        case .noStore: isNoStore = true
+        case .isPublic: isPublic = true
+        case .mustRevalidate: mustRevalidate = true
+        case .proxyRevalidate: proxyRevalidate = true
+        case .mustUnderstand: mustUnderstand = true
+        case .immutable: isImmutable = true
+        case .noTransform: isNoTransform = true
+        case .onlyIfCached: isOnlyIfCached = true
+        }
+    }
+
+    private func lower(_ old: Int64?, _ new: Int64) -> Int64 { min(old ?? new, new) }
+}

@@ -1,0 +1,49 @@
+package import MartletWire
+
+/// What a cache must know of a request.
+package struct CacheRequest: Sendable {
+    /// The method, in the case it is sent.
+    package let method: String
+    /// What its response is found by.
+    package let key: CacheKey
+    /// The fields as they are sent, with cookies and credentials, but without those that the cache itself adds.
+    package let fields: FieldBlock
+    /// How it uses the cache.
+    package let mode: CacheMode
+    /// Makes something of a secret field's value that may be written to disk and still tells two of them apart: a keyed
+    /// digest. Without it a response that varies with a secret is not stored.
+    package let conceal: (@Sendable (String) -> String)?
+    /// The directives of its fields.
+    package let control: CacheControl
+
+    /// A request.
+    package init(
+        method: String, key: CacheKey, fields: FieldBlock, mode: CacheMode = .standard,
+        conceal: (@Sendable (String) -> String)? = nil
+    ) {
+        self.method = method
+        self.key = key
+        self.fields = fields
+        self.mode = mode
+        self.conceal = conceal
+        control = CacheControl(request: fields)
+    }
+
+    /// Whether stored responses may answer it: GET and HEAD.
+    var isLookedUp: Bool { method == "GET" || method == "HEAD" }
+    /// Whether it, or its mode, asks that no trace be left of it.
+    var isNoStore: Bool { mode == .noStore || control.isNoStore }
+    /// Whether it has credentials for the origin (RFC 9111 §3.5).
+    package var isAuthorized: Bool { fields.contains("Authorization") }
+    /// Whether it asks for parts.
+    var hasRange: Bool { fields.contains("Range") }
+    /// Whether it names states that must hold for it to be done, which the origin alone can tell (RFC 9111 §4.3.2).
+    var hasOriginPrecondition: Bool { fields.contains("If-Match") || fields.contains("If-Unmodified-Since") }
+    /// Whether it was made conditional by the caller: such a request is sent as it is.
+    package var isConditional: Bool {
+        hasOriginPrecondition || fields.contains("If-None-Match") || fields.contains("If-Modified-Since")
+            || fields.contains("If-Range")
+    }
+    /// Whether nothing but the cache may answer it.
+    var isOffline: Bool { mode == .onlyIfCached || control.isOnlyIfCached }
+}

@@ -1,0 +1,105 @@
+package import MartletWire
+
+/// An answer made of a stored response.
+package struct CachedAnswer: Equatable, Sendable {
+    /// What of the stored body it has.
+    package enum Content: Equatable, Sendable {
+        /// None of it: the answer to HEAD, 304 and 416.
+        case none
+        /// All of it.
+        case whole
+        /// These bytes of it (206); never empty.
+        case bytes(Range<UInt64>)
+    }
+
+    /// Which of the stored responses, by index.
+    package let variant: Int
+    /// Status, reason and fields: with the current `Age`, without the fields that may not be served unvalidated.
+    package let head: ResponseHead
+    /// Which bytes of the stored body follow.
+    package let content: Content
+    /// How fresh it is.
+    package let freshness: Freshness
+    /// Whether it was served stale.
+    package var isStale: Bool { !freshness.isFresh }
+    /// What to say of it.
+    package var status: CacheStatus
+
+    /// Makes the answer to a request of a stored response that may be used.
+    ///
+    /// A condition or a range of the request is met as a server would meet it: `If-None-Match` or `If-Modified-Since`
+    /// by 304 (RFC 9111 §4.3.2), `Range` by 206 or 416 (RFC 9110 §14.2), where `If-Range` fits. Several ranges that are
+    /// satisfiable get the whole, which RFC 9110 §14.2 allows.
+    ///
+    /// - Parameters:
+    ///   - variant: which of the stored responses, by index.
+    ///   - stored: that response.
+    ///   - request: what it answers.
+    ///   - freshness: how fresh it is.
+    ///   - isValidated: whether the network has just said that it is still good.
+    ///   - status: what to say of it.
+    init(
+        variant: Int, _ stored: StoredVariant, to request: CacheRequest, freshness: Freshness,
+        isValidated: Bool = false, status: CacheStatus
+    ) {
+        self.variant = variant
+        self.freshness = freshness
+        self.status = status
+        let fields = CachedAnswer.servedFields(stored, freshness: freshness, isValidated: isValidated)
+        let condition = ConditionRule(request, stored)
+        if condition == .notModified {
+            head = ResponseHead(
+                status: 304, reason: "Not Modified", fields: CachedAnswer.notModifiedFields(fields))
+            content = .none
+            return
+        }
+        switch request.method == "GET" ? PartRule(request, stored) : .whole {
+        case .whole:
+            head = ResponseHead(status: stored.head.status, reason: stored.head.reason, fields: fields)
+            content = request.method == "HEAD" ? .none : .whole
+        case .part(let range):
+            let part = ContentRange.satisfied(range, total: stored.bodyLength)
+            head = ResponseHead(
+                status: 206, reason: "Partial Content",
+                fields: CachedAnswer.framed(
+                    fields, range: part.text, length: range.upperBound - range.lowerBound))
+            content = .bytes(range)
+        case .unsatisfiable:
+            let none = ContentRange.unsatisfied(total: stored.bodyLength)
+            let kept = StoredFields.filtered(fields) { !$0.hasPrefix("content-") && $0 != "etag" }
+            head = ResponseHead(
+                status: 416, reason: "Range Not Satisfiable",
+                fields: CachedAnswer.framed(kept, range: none.text, length: 0))
+            content = .none
+        }
+    }
+
+    /// The stored fields with the age of now (RFC 9111 §5.1), and without those that `no-cache` names, unless they have
+    /// just been validated (RFC 9111 §5.2.2.4).
+    private static func servedFields(
+        _ stored: StoredVariant, freshness: Freshness, isValidated: Bool
+    ) -> FieldBlock {
+        let withheld = isValidated ? [] : Set(stored.facts.control.fieldsToValidate)
+        var fields = stored.head.fields
+        if !withheld.isEmpty || fields.contains("Age") {
+            fields = StoredFields.filtered(fields) { $0 != "age" && !withheld.contains($0) }
+        }
+        fields.append(name: "Age", value: String(freshness.age))
+        return fields
+    }
+
+    /// The fields that a 304 has (RFC 9110 §15.4.5), and `Age`.
+    private static func notModifiedFields(_ fields: FieldBlock) -> FieldBlock {
+        let names: Set<String> = [
+            "age", "cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary",
+        ]
+        return StoredFields.filtered(fields, names.contains)
+    }
+
+    private static func framed(_ fields: FieldBlock, range: String, length: UInt64) -> FieldBlock {
+        var framed = StoredFields.filtered(fields) { $0 != "content-length" && $0 != "content-range" }
+        framed.append(name: "Content-Range", value: range)
+        framed.append(name: "Content-Length", value: String(length))
+        return framed
+    }
+}

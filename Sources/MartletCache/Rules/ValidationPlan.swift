@@ -1,0 +1,91 @@
+package import MartletWire
+
+/// How stored responses are validated by the request that goes to the network (RFC 9111 §4.3.1).
+package struct ValidationPlan: Equatable, Sendable {
+    /// The fields that are added to the request: `If-None-Match`, `If-Modified-Since`, and `Cache-Control` where the
+    /// caches on the way are to validate, too. Empty where there is no validator: the request is a plain one then.
+    package let fields: FieldBlock
+    /// The stored responses that it asks about, by index.
+    package let offered: [Int]
+    /// The stored response that the request selects, by index; nil if only others are asked about.
+    package let selected: Int?
+    /// Whether the one that is selected may stand in for an error (RFC 5861 §4).
+    package let isStaleUsableOnError: Bool
+    /// Why it goes to the network.
+    package let reason: CacheStatus.Forwarding
+
+    /// Whether an answer 304 is one to what this added.
+    package var isConditional: Bool { !offered.isEmpty }
+
+    /// The most bytes of tags that are offered: stops long ones from making a request that a server refuses.
+    static let tagLimit = 4096
+
+    /// Plans a validation.
+    ///
+    /// The tags of all stored responses are offered, so that the server may name the one that answers; a date only of
+    /// the one that the request selects. Only successes have validators.
+    ///
+    /// - Parameters:
+    ///   - matching: the stored responses that the request selects, the best first.
+    ///   - variants: all that are stored.
+    ///   - requestFields: what the request has already: conditions of the caller's are never added to.
+    ///   - reason: why it goes to the network.
+    ///   - isStaleUsableOnError: whether the best may stand in for an error.
+    ///   - isRefreshing: whether the caches on the way are to validate, too.
+    init(
+        matching: [Int], variants: [StoredVariant], request: CacheRequest, reason: CacheStatus.Forwarding,
+        isStaleUsableOnError: Bool, isRefreshing: Bool
+    ) {
+        self.reason = reason
+        self.isStaleUsableOnError = isStaleUsableOnError
+        selected = matching.first
+        var fields = FieldBlock()
+        var offered: [Int] = []
+        if request.method == "GET", !request.isConditional, !request.hasRange {
+            let valid = variants.indices.filter { ValidationPlan.isValidated(variants[$0], request) }
+            let best = matching.first.flatMap { valid.contains($0) ? $0 : nil }
+            let modified = best.flatMap { ValidationPlan.lastModified(variants[$0]) }
+            let hasTag = best.map { variants[$0].facts.entityTag != nil } ?? false
+            // A server that is told a tag looks at no date: of a response without a tag the date must stand alone.
+            if hasTag || modified == nil {
+                let others = VariantRule.newestFirst(valid.filter { !matching.contains($0) }, variants)
+                let tags = ValidationPlan.tags(
+                    matching.filter(valid.contains) + others, variants, offered: &offered)
+                if !tags.isEmpty { fields.append(name: "If-None-Match".utf8, value: tags) }
+            }
+            if let best, let modified, hasTag == (offered.first == best) {
+                fields.append(name: "If-Modified-Since".utf8, value: modified)
+                if !hasTag { offered = [best] }
+            }
+        }
+        if isRefreshing, !request.fields.contains("Cache-Control") {
+            fields.append(name: "Cache-Control", value: "max-age=0")
+        }
+        self.fields = fields
+        self.offered = offered
+    }
+
+    /// The tags of stored responses as a list, the first ones within the limit.
+    private static func tags(_ indices: [Int], _ variants: [StoredVariant], offered: inout [Int]) -> [UInt8] {
+        var tags: [UInt8] = []
+        for index in indices {
+            guard let tag = variants[index].facts.entityTag?.bytes,
+                tags.count + tag.count + 2 <= ValidationPlan.tagLimit
+            else { continue }
+            if !tags.isEmpty { tags += [0x2C, 0x20] }
+            tags += tag
+            offered.append(index)
+        }
+        return tags
+    }
+
+    /// The date as the server wrote it, since some compare nothing but the text; nil where it is none.
+    private static func lastModified(_ variant: StoredVariant) -> ArraySlice<UInt8>? {
+        guard variant.facts.dates.lastModified != nil else { return nil }
+        return variant.head.fields.rawValues(of: "Last-Modified").first
+    }
+
+    private static func isValidated(_ variant: StoredVariant, _ request: CacheRequest) -> Bool {
+        (200..<300).contains(variant.head.status) && variant.head.key == request.key
+    }
+}

@@ -1,0 +1,86 @@
+import MartletCache
+import MartletWire
+import Testing
+
+@Suite("Which stored responses a change puts out of date")
+struct InvalidationTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        let method: String
+        let status: Int
+        let fields: String
+        let targets: [String]
+        var testDescription: String { "\(method) \(status) \(fields.debugDescription)" }
+
+        init(_ method: String, _ status: Int, _ fields: String, _ targets: [String]) {
+            self.method = method
+            self.status = status
+            self.fields = fields
+            self.targets = targets.map { "https://example.com" + $0 }
+        }
+    }
+
+    static let rows: [Row] =
+        ["POST", "PUT", "DELETE", "PATCH", "M-UNKNOWN", "get"].map { Row($0, 200, "", ["/a"]) }
+        + ["GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "QUERY"].map { Row($0, 200, "Location: /b", []) }
+        + [201, 204, 301, 303, 399].map { Row("POST", $0, "", ["/a"]) }
+        + [199, 400, 404, 409, 500, 503].map { Row("POST", $0, "Location: /b", []) } + [
+            Row("POST", 201, "Location: /b", ["/a", "/b"]),
+            Row("POST", 200, "Content-Location: /c", ["/a", "/c"]),
+            Row("POST", 200, "Location: /b\nContent-Location: /c", ["/a", "/b", "/c"]),
+            Row("POST", 200, "Location: /a\nContent-Location: /a", ["/a"]),
+            Row("POST", 200, "Location: https://EXAMPLE.com:443/b#x", ["/a", "/b"]),
+            Row("POST", 200, "Location: https://example.com", ["/a", "/"]),
+            Row("POST", 200, "Location: https://example.com:8443/b", ["/a"]),
+            Row("POST", 200, "Location: http://example.com/b", ["/a"]),
+            Row("POST", 200, "Location: https://evil.example/b", ["/a"]),
+            Row("POST", 200, "Location: https://example.com@evil.example/b", ["/a"]),
+            Row("POST", 200, "Location: broken", ["/a"]),
+        ]
+
+    @Test(
+        "A success of an unsafe method puts its URL out of date, and those of its origin it names",
+        arguments: rows)
+    func targets(_ row: Row) {
+        let targets = InvalidationRule.targets(
+            method: row.method, url: "https://user@Example.com/a#top",
+            response: Scene.response(row.status, row.fields)
+        ) { reference in
+            if reference == "broken" { return nil }
+            return reference.hasPrefix("/") ? "https://example.com" + reference : reference
+        }
+        #expect(targets == row.targets)
+    }
+
+    @Test("What was asked for before a URL was invalidated is not stored behind it")
+    func ledger() {
+        var ledger = InvalidationLedger()
+        let before = ledger.epoch
+        #expect(ledger.holds(before, for: "a"))
+        ledger.invalidate("a")
+        let after = ledger.epoch
+        #expect(!ledger.holds(before, for: "a") && ledger.holds(before, for: "b"))
+        #expect(ledger.holds(after, for: "a") && before < after)
+        ledger.invalidateAll()
+        #expect(!ledger.holds(after, for: "a") && !ledger.holds(after, for: "b"))
+        #expect(ledger.holds(ledger.epoch, for: "a"))
+    }
+
+    @Test("A ledger stays within its limit, and what it forgets counts as invalidated for what is older")
+    func boundedLedger() {
+        var ledger = InvalidationLedger(limit: 4)
+        let start = ledger.epoch
+        for number in 0..<1000 { ledger.invalidate("u\(number % 7)") }
+        let recent = ledger.epoch
+        for number in 0..<3 { ledger.invalidate("v\(number)") }
+        #expect(!ledger.holds(start, for: "never named"))
+        #expect(ledger.holds(recent, for: "never named") && !ledger.holds(recent, for: "v0"))
+    }
+
+    @Test("Invalidating one URL again and again forgets no other sooner than the limit")
+    func repeatedInvalidation() {
+        var ledger = InvalidationLedger(limit: 4)
+        let start = ledger.epoch
+        for _ in 0..<100 { ledger.invalidate("a") }
+        #expect(!ledger.holds(start, for: "a") && ledger.holds(start, for: "b"))
+    }
+}

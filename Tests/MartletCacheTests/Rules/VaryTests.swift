@@ -1,0 +1,135 @@
+import MartletCache
+import MartletWire
+import Testing
+
+@Suite("Which stored responses a request selects")
+struct VaryTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        let vary: String
+        let first: String
+        let second: String
+        let matches: Bool
+        var testDescription: String {
+            "\(vary.debugDescription): \(first.debugDescription), \(second.debugDescription)"
+        }
+
+        init(_ vary: String, _ first: String, _ second: String, _ matches: Bool) {
+            self.vary = vary
+            self.first = first
+            self.second = second
+            self.matches = matches
+        }
+    }
+
+    static let rows: [Row] = [
+        Row("", "Foo: 1", "Foo: 2", true),
+        Row("Vary:", "Foo: 1", "Foo: 2", true),
+        Row("Vary: Foo", "Foo: 1", "Foo: 1", true),
+        Row("Vary: Foo", "Foo: 1", "foo: 1", true),
+        Row("Vary: FOO", "Foo: 1", "Foo: 1", true),
+        Row("Vary: Foo", "Foo: 1", "Foo: 2", false),
+        Row("Vary: Foo", "Foo: a", "Foo: A", false),
+        Row("Vary: Foo", "Foo: 1", "", false),
+        Row("Vary: Foo", "", "Foo: 1", false),
+        Row("Vary: Foo", "", "Foo:", false),
+        Row("Vary: Foo", "", "", true),
+        Row("Vary: Foo", "", "Bar: 1", true),
+        Row("Vary: Foo", "Foo: 1\nFoo: 2", "Foo: 1, 2", true),
+        Row("Vary: Foo", "Foo: 1\nFoo: 2", "Foo: 2\nFoo: 1", false),
+        Row("Vary: Foo", "Foo: 1,2", "Foo: 1, 2", false),
+        Row("Vary: Foo, Bar", "Foo: 1\nBar: 2", "Bar: 2\nFoo: 1", true),
+        Row("Vary: Foo, Bar", "Foo: 1\nBar: 2", "Foo: 1\nBar: 3", false),
+        Row("Vary: Foo, Bar", "Foo: 1\nBar: 2", "Foo: 1", false),
+        Row("Vary: Foo\nVary: Bar", "Foo: 1\nBar: 2", "Foo: 1\nBar: 3", false),
+        Row("Vary: Foo, foo,, FOO", "Foo: 1", "Foo: 1", true),
+        Row("Vary: Accept-Language", "Accept-Language: en, de", "Accept-Language: en,de", true),
+        Row("Vary: Accept-Language", "Accept-Language: en, de", "Accept-Language: EN , De", true),
+        Row(
+            "Vary: Accept-Language", "Accept-Language: en\nAccept-Language: de", "Accept-Language: en, de",
+            true),
+        Row("Vary: Accept-Language", "Accept-Language: en, de", "Accept-Language: de, en", false),
+        Row("Vary: Accept-Language", "Accept-Language: en;q=0.5", "Accept-Language: en; q=0.5", true),
+        Row("Vary: Accept-Language", "Accept-Language: en", "Accept-Language: en-GB", false),
+        Row("Vary: Accept-Encoding", "Accept-Encoding: gzip, br", "Accept-Encoding: BR,gzip", true),
+        Row("Vary: Accept-Encoding", "Accept-Encoding: gzip", "Accept-Encoding: gzip, br", false),
+        Row("Vary: Accept-Encoding", "Accept-Encoding: gzip", "", false),
+        Row("Vary: Accept-Charset", "Accept-Charset: utf-8, latin1", "Accept-Charset: LATIN1, utf-8", true),
+        Row("Vary: Accept", "Accept: text/html", "Accept: text/html", true),
+        Row("Vary: Accept", "Accept: text/html, a/b", "Accept: a/b, text/html", false),
+        Row("Vary: Authorization", "Authorization: x", "Authorization: x", true),
+        Row("Vary: Authorization", "Authorization: x", "Authorization: y", false),
+        Row("Vary: Cookie", "Cookie: a=1", "Cookie: a=2", false),
+        Row("Vary: Cookie", "Cookie: a=1", "Cookie: a=1", true),
+        Row("Vary: Cookie", "", "Cookie: a=1", false),
+    ]
+
+    @Test("A stored response answers requests that say the same of what it varies with", arguments: rows)
+    func matching(_ row: Row) {
+        let conceal: @Sendable (String) -> String = { "<\($0)>" }
+        let first = Scene.request(row.first, partition: "p", conceal: conceal)
+        let second = Scene.request(row.second, partition: "p", conceal: conceal)
+        guard let selections = VaryRule(Scene.fields(row.vary)).selections(of: first) else {
+            Issue.record("it is not stored at all")
+            return
+        }
+        let stored = Scene.stored("", selections: selections, partition: "p")
+        #expect(VariantRule.matching(first, [stored]) == [0])
+        #expect(VariantRule.matching(second, [stored]) == (row.matches ? [0] : []))
+    }
+
+    static let refused: [String] = [
+        "*", "Foo, *", "*, Foo", "a b", "a;b", "\"Foo\"", "Fo\u{E9}", String(repeating: "x", count: 257),
+        (0..<33).map { "f\($0)" }.joined(separator: ","),
+    ]
+
+    @Test(
+        "What varies with everything, or with what is no name, answers no other request", arguments: refused)
+    func everything(_ vary: String) {
+        #expect(VaryRule(FieldBlock([("Vary", vary)])) == .everything)
+        #expect(VaryRule(FieldBlock([("Vary", vary)])).selections(of: Scene.request()) == nil)
+    }
+
+    @Test("A field too long to be kept with the response keeps it from being stored")
+    func longSelection() {
+        let request = Scene.request("Foo: " + String(repeating: "x", count: VaryRule.selectionLimit + 1))
+        #expect(VaryRule(FieldBlock([("Vary", "Foo")])).selections(of: request) == nil)
+    }
+
+    @Test("Of several that fit, the newest by Date answers, then the one that came last")
+    func newest() {
+        let variants = [
+            Scene.stored("Date: {-10}", came: 9), Scene.stored("Date: {-5}"),
+            Scene.stored("Date: {-5}", came: 1),
+            Scene.stored("Date: {-7}", came: 99),
+        ]
+        #expect(VariantRule.matching(Scene.request(), variants) == [2, 1, 3, 0])
+    }
+
+    @Test("Another key's response is never selected, even if it lies in the same place")
+    func foreignKey() {
+        #expect(VariantRule.matching(Scene.request(), [Scene.stored("", partition: "other")]).isEmpty)
+        #expect(VariantRule.matching(Scene.request(partition: "other"), [Scene.stored("")]).isEmpty)
+    }
+
+    @Test("What was made for a credential and no longer says that all may have it is not selected")
+    func formerlyShared() {
+        let open = Scene.stored("Cache-Control: public", wasAuthorized: true)
+        let closed = Scene.stored("Cache-Control: max-age=60", wasAuthorized: true)
+        #expect(VariantRule.matching(Scene.request(), [open, closed]) == [0])
+    }
+
+    @Test("A ninth variant takes the place of the one that came first, an equal one that of its like")
+    func variantLimit() {
+        func variant(_ number: Int) -> StoredVariant {
+            Scene.stored(
+                "", came: Int64((number * 5) % 8), selections: [.init(name: "foo", value: "\(number)")])
+        }
+        let variants = (0..<8).map(variant)
+        #expect(VariantRule.displaced(by: variant(8).head, in: variants, limit: 8) == [0])
+        #expect(VariantRule.displaced(by: variant(3).head, in: variants, limit: 8) == [3])
+        #expect(VariantRule.displaced(by: variant(9).head, in: Array(variants.prefix(7)), limit: 8).isEmpty)
+        #expect(VariantRule.displaced(by: variant(8).head, in: variants, limit: 1) == Array(0..<8))
+        #expect(VariantRule.displaced(by: variant(8).head, in: variants, limit: 6) == [0, 2, 5])
+        #expect(VariantRule.displaced(by: variant(8).head, in: [], limit: -1).isEmpty)
+    }
+}
