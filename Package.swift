@@ -105,7 +105,8 @@ let package = Package(
         .target(
             name: "MartletFuzzing",
             dependencies: [
-                "MartletWire", "MartletTransport", "MartletClient", "MartletXML", "MartletImages", httpTypes,
+                "MartletWire", "MartletTransport", "MartletCache", "MartletClient", "MartletXML",
+                "MartletImages", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),

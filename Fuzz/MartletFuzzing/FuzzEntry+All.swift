@@ -3,7 +3,7 @@ extension FuzzEntry {
     package static let all: [FuzzEntry] = [
         responseHead, responseStream, chunkedBody, requestStream, requestWriting, fieldValues, url,
         contentCoding, serverSentEvents, multipartBoundary, harStrings, jsonValue, contentDisposition,
-        setCookie, challenges, location, xml, imageInfo,
+        setCookie, challenges, location, xml, imageInfo, cacheControl, vary, cacheDates,
         session,
     ]
 }

@@ -20,6 +20,8 @@ struct LayerRule {
         LayerRule("MartletStorage", "CLinux", "Glibc", "Synchronization"),
         LayerRule("MartletConnections", "MartletWire", "MartletTransport", "Synchronization"),
         LayerRule(
+            "MartletCache", "MartletWire", "MartletStorage", "CLinux", "Glibc", "Synchronization"),
+        LayerRule(
             "MartletClient", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage",
             "CZlib", "CBrotli", "CZstd", "CoreMetrics", "Tracing",
             "HTTPTypes", "Logging", "SystemPackage", "FoundationEssentials", "Synchronization"),
@@ -39,9 +41,8 @@ struct LayerRule {
     /// One row for each target of the fuzz harness, under `Fuzz`.
     static let fuzzing = [
         LayerRule(
-            "MartletFuzzing", "MartletWire", "MartletTransport", "MartletClient", "MartletXML",
-            "MartletImages",
-            "HTTPTypes",
+            "MartletFuzzing", "MartletWire", "MartletTransport", "MartletCache", "MartletClient", "MartletXML",
+            "MartletImages", "HTTPTypes",
             "Synchronization"),
         LayerRule("MartletFuzzer", "MartletFuzzing", "Dispatch", "Glibc", "Synchronization"),
     ]

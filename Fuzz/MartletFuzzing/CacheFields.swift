@@ -1,0 +1,27 @@
+import MartletCache
+import MartletWire
+
+/// Messages for the cache's rules, made of the lines of an input.
+enum CacheFields {
+    /// When they are asked for, and come.
+    static let start = WallTime(seconds: 1_800_000_000)
+
+    /// A field of each line, up to sixteen; all have the same name.
+    static func lines(_ bytes: [UInt8], as name: String) -> FieldBlock {
+        var fields = FieldBlock()
+        for line in bytes.split(
+            separator: ByteClass.lineFeed, maxSplits: 15, omittingEmptySubsequences: false)
+        {
+            fields.append(name: name.utf8, value: ByteClass.trimmed(line))
+        }
+        return fields
+    }
+
+    /// A GET with these fields.
+    static func request(_ fields: FieldBlock, mode: CacheMode = .standard) -> CacheRequest {
+        CacheRequest(
+            method: "GET", key: CacheKey(url: "https://example.com/", partition: "p"), fields: fields,
+            mode: mode,
+            conceal: { "<\($0.utf8.count)>" })
+    }
+}
