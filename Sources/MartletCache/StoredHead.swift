@@ -38,7 +38,8 @@ package struct StoredHead: Equatable, Sendable {
     /// A head, field by field.
     package init(
         key: CacheKey, status: Int, reason: String, fields: FieldBlock, trailers: FieldBlock? = nil,
-        selections: [Selection] = [], requestTime: WallTime, responseTime: WallTime, wasAuthorized: Bool = false
+        selections: [Selection] = [], requestTime: WallTime, responseTime: WallTime,
+        wasAuthorized: Bool = false
     ) {
         self.key = key
         self.status = status
