@@ -115,8 +115,13 @@ let package = Package(
             name: "MartletConnectionsTests", dependencies: ["MartletConnections"], swiftSettings: strict),
         .testTarget(name: "MartletStorageTests", dependencies: ["MartletStorage"], swiftSettings: strict),
         .testTarget(
-            name: "MartletCacheTests", dependencies: ["MartletCache", "MartletStorage", "MartletWire"],
+            name: "MartletCacheTests",
+            dependencies: ["MartletCache", "MartletCacheChild", "MartletStorage", "MartletWire"],
             swiftSettings: strict),
+        // A process of its own for the tests of the cache, to share a folder with and to be killed.
+        .executableTarget(
+            name: "MartletCacheChild", dependencies: ["MartletCache", "MartletStorage", "MartletWire"],
+            path: "Tests/MartletCacheChild", swiftSettings: strict),
         .testTarget(
             name: "MartletClientTests",
             dependencies: [

@@ -28,6 +28,11 @@ static inline int martlet_renameat2(const char *from, const char *to, unsigned i
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
 }
 
+/* fallocate is declared only for GNU sources. Mode 1 is FALLOC_FL_KEEP_SIZE. */
+static inline int martlet_fallocate(int descriptor, int mode, long long offset, long long length) {
+    return (int)syscall(SYS_fallocate, descriptor, mode, offset, length);
+}
+
 /* accept4 is declared only for GNU sources; the call itself is Linux's. */
 static inline int martlet_accept4(int descriptor, int flags) {
     return (int)syscall(SYS_accept4, descriptor, (void *)0, (void *)0, flags);

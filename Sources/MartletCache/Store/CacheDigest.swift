@@ -1,0 +1,117 @@
+/// What a key is called on disk: 128 bits of SipHash-2-4 over URL and partition, under a fixed key so that every
+/// process comes to the same.
+///
+/// Whoever chooses URLs may make two collide; the full key is stored and compared, so that costs a miss and no more.
+struct CacheDigest: Hashable, Sendable {
+    let high: UInt64
+    let low: UInt64
+
+    init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// The digest of a key.
+    init(_ key: CacheKey) {
+        var state = State()
+        // The length of the one text stands before both, so that no two keys come to the same bytes.
+        state.update(UInt64(key.url.utf8.count))
+        state.update(key.url.utf8)
+        state.update(key.partition.utf8)
+        (high, low) = state.finish()
+    }
+
+    /// 32 hexadecimal digits.
+    var text: String { Self.text(of: high) + Self.text(of: low) }
+
+    /// A digest of 32 hexadecimal digits in lower case; `nil` for anything else.
+    init?(text: Substring.UTF8View) {
+        guard text.count == 32, let high = Self.number(text.prefix(16)),
+            let low = Self.number(text.suffix(16))
+        else { return nil }
+        self.init(high: high, low: low)
+    }
+
+    /// 16 hexadecimal digits in lower case.
+    static func text(of number: UInt64) -> String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+
+    /// The number that 16 hexadecimal digits in lower case stand for; `nil` for anything else.
+    static func number(_ text: Substring.UTF8View) -> UInt64? {
+        guard text.count == 16 else { return nil }
+        var number: UInt64 = 0
+        for byte in text {
+            switch byte {
+            case 0x30...0x39: number = number << 4 | UInt64(byte - 0x30)
+            case 0x61...0x66: number = number << 4 | UInt64(byte - 0x61 + 10)
+            default: return nil
+            }
+        }
+        return number
+    }
+}
+
+extension CacheDigest {
+    /// SipHash-2-4 with 128 bits of output (Aumasson, Bernstein).
+    private struct State {
+        private var v0: UInt64 = 0x736F_6D65_7073_6575 ^ 0x6D61_7274_6C65_7431
+        private var v1: UInt64 = 0x646F_7261_6E64_6F6D ^ 0x6361_6368_6573_746F ^ 0xEE
+        private var v2: UInt64 = 0x6C79_6765_6E65_7261 ^ 0x6D61_7274_6C65_7431
+        private var v3: UInt64 = 0x7465_6462_7974_6573 ^ 0x6361_6368_6573_746F
+        private var pending: UInt64 = 0
+        private var count: UInt64 = 0
+
+        mutating func update(_ number: UInt64) {
+            for shift in stride(from: UInt64(0), to: 64, by: 8) {
+                update(UInt8(truncatingIfNeeded: number >> shift))
+            }
+        }
+
+        mutating func update(_ text: String.UTF8View) {
+            for byte in text { update(byte) }
+        }
+
+        private mutating func update(_ byte: UInt8) {
+            pending |= UInt64(byte) << (8 &* (count & 7))
+            count &+= 1
+            if count & 7 == 0 { compress() }
+        }
+
+        private mutating func compress() {
+            v3 ^= pending
+            for _ in 0..<2 { round() }
+            v0 ^= pending
+            pending = 0
+        }
+
+        mutating func finish() -> (UInt64, UInt64) {
+            pending |= count << 56
+            compress()
+            v2 ^= 0xEE
+            for _ in 0..<4 { round() }
+            let first = v0 ^ v1 ^ v2 ^ v3
+            v1 ^= 0xDD
+            for _ in 0..<4 { round() }
+            return (first, v0 ^ v1 ^ v2 ^ v3)
+        }
+
+        private mutating func round() {
+            v0 &+= v1
+            v1 = v1 << 13 | v1 >> 51
+            v1 ^= v0
+            v0 = v0 << 32 | v0 >> 32
+            v2 &+= v3
+            v3 = v3 << 16 | v3 >> 48
+            v3 ^= v2
+            v0 &+= v3
+            v3 = v3 << 21 | v3 >> 43
+            v3 ^= v0
+            v2 &+= v1
+            v1 = v1 << 17 | v1 >> 47
+            v1 ^= v2
+            v2 = v2 << 32 | v2 >> 32
+        }
+    }
+}

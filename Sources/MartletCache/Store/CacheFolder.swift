@@ -1,0 +1,66 @@
+import CLinux
+import MartletStorage
+
+/// The folder that a cache lies in.
+struct CacheFolder: Sendable {
+    /// Why it cannot be used.
+    enum Fault: Error {
+        /// It is another's, or others may look into it.
+        case refused(CacheDirectoryError)
+        /// It is not there and cannot be made, or is no folder.
+        case storage(StorageError)
+
+        /// The fault as an errno.
+        var error: StorageError {
+            switch self {
+            case .refused(.ownedByOther(let path)), .refused(.openToOthers(let path)):
+                StorageError(operation: "open", path: path, code: EACCES)
+            case .storage(let error): error
+            }
+        }
+    }
+
+    let path: String
+    let files: any FileSystem
+
+    /// The path of one of its files.
+    func path(of file: CacheFile) -> String { "\(path)/\(file.name)" }
+
+    /// Makes the folder where it is missing, and checks whose it is.
+    ///
+    /// - Parameter withParents: whether folders above it may be made, too.
+    func prepare(withParents: Bool) throws(Fault) {
+        // The dot makes a link in the folder's place be followed: it is the user's choice where the folder lies.
+        let status: FileStatus
+        do throws(StorageError) {
+            do throws(StorageError) {
+                status = try files.status(at: path + "/.")
+            } catch  where error.code == ENOENT {
+                try make(path, withParents: withParents)
+                status = try files.status(at: path + "/.")
+            }
+        } catch {
+            throw .storage(error)
+        }
+        guard status.kind == .folder else {
+            throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR))
+        }
+        guard status.access.isOwnedByThisUser else { throw .refused(.ownedByOther(path: path)) }
+        guard !status.access.isReadableByOthers, !status.access.isWritableByOthers else {
+            throw .refused(.openToOthers(path: path))
+        }
+    }
+
+    private func make(_ path: String, withParents: Bool) throws(StorageError) {
+        do throws(StorageError) {
+            try files.makeFolder(path)
+        } catch  where error.code == EEXIST {
+            return
+        } catch  where error.code == ENOENT && withParents {
+            let parts = path.split(separator: "/").dropLast()
+            guard !parts.isEmpty else { throw error }
+            try make((path.hasPrefix("/") ? "/" : "") + parts.joined(separator: "/"), withParents: true)
+            try files.makeFolder(path)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import CLinux
+import MartletStorage
+import Synchronization
+
+extension DiskCache {
+    /// A larger body that waits for its entry.
+    struct PendingBody: Sendable {
+        let path: String
+        let byteCount: UInt64
+    }
+
+    /// Stores an entry; false where there is no room, or where it is no longer wanted.
+    ///
+    /// - Parameter isCurrent: asked under the lock, which removing takes, too.
+    func commit(
+        _ entry: StoredEntry, _ body: PendingBody?, if isCurrent: () -> Bool
+    ) throws(StorageError) -> Bool {
+        guard let bytes = EntryCodec.encode(entry) else { return false }
+        return try withLedger { (ledger) throws(StorageError) -> Bool in
+            guard isCurrent() else { return false }
+            guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else {
+                emit(.noRoom(entry.head.key))
+                return false
+            }
+            let (name, others) = place(for: entry.head)
+            for other in others { try discard(other, &ledger) }
+            try put(bytes, entry, body, as: name, &ledger)
+            state.withLock { state in
+                state.hidden.remove(name.digest)
+                state.statistics.stores += 1
+            }
+            return true
+        }
+    }
+
+    /// Replaces the head of an entry by that of a 304's, the body staying (RFC 9111 §4.3.4).
+    ///
+    /// - Returns: whether it was; not where the entry is gone or was replaced meanwhile.
+    package func updateHead(of reader: EntryReader, to head: StoredHead) -> Bool {
+        var entry = reader.entry
+        entry.head = head
+        guard head.key == reader.head.key, let bytes = EntryCodec.encode(entry) else { return false }
+        do throws(StorageError) {
+            let isDone = try withLedger { (ledger) throws(StorageError) -> Bool in
+                guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else { return false }
+                let current = EntryIdentity.read(folder, reader.name)
+                guard current?.generation == entry.generation else { return false }
+                try put(bytes, entry, nil, as: reader.name, &ledger)
+                state.withLock { $0.statistics.updates += 1 }
+                return true
+            }
+            if isDone { noteSuccess() }
+            return isDone
+        } catch {
+            note(error)
+            return false
+        }
+    }
+
+    /// Where a response goes, and which variants it replaces besides the one that is there.
+    private func place(for head: StoredHead) -> (EntryName, [EntryName]) {
+        let digest = CacheDigest(head.key)
+        let names = (0..<EntryName.slotLimit).map { EntryName(digest: digest, slot: $0) }
+        let held = names.filter { (try? files.status(at: folder.path(of: .entry($0)))) != nil }
+        guard !head.selections.isEmpty else { return (names[0], held.filter { $0.slot != 0 }) }
+        var replaced: [EntryName] = []
+        var variants: [(place: EntryName, head: StoredHead)] = []
+        for name in held {
+            if let opened = try? EntryOpening.open(name, in: folder) {
+                variants.append((name, opened.entry.head))
+            } else {
+                replaced.append(name)
+            }
+        }
+        replaced += VariantRule.replaced(by: head, among: variants)
+        let free = names.filter { !held.contains($0) }
+        let name = (replaced + free).min { $0.slot < $1.slot } ?? names[0]
+        return (name, replaced.filter { $0 != name })
+    }
+
+    /// Puts an entry in its place, and its body first; what was there is gone afterwards.
+    private func put(
+        _ bytes: [UInt8], _ entry: StoredEntry, _ body: PendingBody?, as name: EntryName,
+        _ ledger: inout CacheLedger
+    ) throws(StorageError) {
+        let path = folder.path(of: .entry(name))
+        let bodyPath = folder.path(of: .body(name, generation: entry.generation))
+        var old: (byteCount: UInt64, generation: UInt64?)?
+        if let status = try? files.status(at: path), status.kind == .file {
+            old = (status.allocatedByteCount, EntryIdentity.read(folder, name)?.bodyGeneration)
+        }
+        let written = try writeTemporary(bytes, &ledger)
+        do throws(StorageError) {
+            if let body { try files.rename(body.path, to: bodyPath) }
+            do throws(StorageError) {
+                try files.rename(written.path, to: path)
+            } catch {
+                // The body keeps being counted as its writer's, who gives it up by its old name.
+                if let body { try? files.rename(bodyPath, to: body.path) }
+                throw error
+            }
+        } catch {
+            try? files.remove(written.path)
+            ledger.subtract(written.byteCount)
+            throw error
+        }
+        if let old {
+            ledger.subtract(old.byteCount)
+            if let generation = old.generation, generation != entry.generation {
+                try? discardBody(name, generation, &ledger)
+            }
+        }
+        let isLarge = entry.inlineBody == nil
+        let bodyByteCount = isLarge ? (try? files.status(at: bodyPath))?.allocatedByteCount ?? 0 : 0
+        state.withLock { state in
+            state.index.put(
+                DiskIndex.Record(
+                    name: name, byteCount: written.byteCount &+ bodyByteCount,
+                    generation: isLarge ? entry.generation : 0, identity: written.identity))
+        }
+    }
+}

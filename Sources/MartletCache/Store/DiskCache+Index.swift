@@ -1,0 +1,99 @@
+import CLinux
+import MartletStorage
+import Synchronization
+
+extension DiskCache {
+    /// Makes the index complete and the count exact, removing what processes that ended have left behind.
+    ///
+    /// To be called once, in the background; others may use the cache meanwhile. What fails is an event, and comes right when
+    /// room is needed.
+    package func load() {
+        do throws(StorageError) {
+            let saved = savedIndex()
+            let before = try withLedger { (ledger) throws(StorageError) -> UInt64 in ledger.added }
+            let scan = try FolderScan(folder)
+            let added = try withLedger { (ledger) throws(StorageError) -> UInt64 in
+                // What was added meanwhile may be missing in the count, or be in it: it is counted to be sure.
+                let growth = ledger.added >= before ? ledger.added - before : ledger.added
+                ledger.set(used: scan.byteCount &+ growth)
+                _ = try removeLeftovers(scan, &ledger)
+                return ledger.added
+            }
+            let isLoaded = state.withLock { $0.statistics.isIndexComplete }
+            finish(scan, saved: saved, isLoaded: isLoaded, isExact: false, added: added)
+            try withLedger { (ledger) throws(StorageError) in _ = try makeRoom(for: 0, &ledger) }
+        } catch {
+            note(error)
+        }
+    }
+
+    /// Writes down in which order entries were used, for the next run. To be called at the end, and now and then.
+    ///
+    /// - Returns: whether it was written.
+    @discardableResult
+    package func saveIndex() -> Bool {
+        do throws(StorageError) {
+            return try withLedger { (ledger) throws(StorageError) -> Bool in
+                var records: [EntryName: IndexRecord] = [:]
+                for record in state.withLock({ $0.index.saved }) { records[record.name] = record }
+                // Another process may have used an entry later than this one has.
+                for other in savedIndex() ?? [] {
+                    guard let own = records[other.name] else { continue }
+                    records[other.name]?.tick = max(own.tick, other.tick)
+                    records[other.name]?.isMarked = own.isMarked || other.isMarked
+                }
+                let ordered = records.values.sorted { $0.tick < $1.tick }
+                state.withLock { $0.index.advance(to: ordered.last?.tick ?? 0) }
+                return try replaceIndex(IndexCodec.encode(ordered), &ledger)
+            }
+        } catch {
+            note(error)
+            return false
+        }
+    }
+
+    private func replaceIndex(_ bytes: [UInt8], _ ledger: inout CacheLedger) throws(StorageError) -> Bool {
+        let path = folder.path(of: .index)
+        guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else { return false }
+        let old: UInt64
+        do throws(StorageError) {
+            old = try files.status(at: path).allocatedByteCount
+        } catch  where error.code == ENOENT {
+            old = 0
+        }
+        let written = try writeTemporary(bytes, &ledger)
+        do throws(StorageError) {
+            try files.rename(written.path, to: path)
+        } catch {
+            try? files.remove(written.path)
+            ledger.subtract(written.byteCount)
+            throw error
+        }
+        ledger.subtract(old)
+        return true
+    }
+
+    /// Writes a file that has no name yet, its bytes added to the ledger.
+    func writeTemporary(
+        _ bytes: [UInt8], _ ledger: inout CacheLedger
+    ) throws(StorageError) -> (path: String, byteCount: UInt64, identity: UInt64) {
+        let path = folder.path(of: .temporary(.random(in: 0 ... .max)))
+        let reserved = Self.blocks(UInt64(bytes.count))
+        try ledger.add(reserved)
+        do throws(StorageError) {
+            let file = try files.open(path, for: .creating)
+            try files.write(all: bytes, to: file, at: 0)
+            let status = try files.status(of: file)
+            if status.allocatedByteCount > reserved {
+                try ledger.add(status.allocatedByteCount - reserved)
+            } else {
+                ledger.subtract(reserved - status.allocatedByteCount)
+            }
+            return (path, status.allocatedByteCount, status.identity)
+        } catch {
+            try? files.remove(path)
+            ledger.subtract(reserved)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import CLinux
+import MartletStorage
+import Synchronization
+
+extension DiskCache {
+    /// The newest variant of a key that a test accepts, which counts as used; `nil` where there is none.
+    package func entry(for key: CacheKey, where isAcceptable: (StoredHead) -> Bool) -> EntryReader? {
+        var found: EntryReader?
+        for reader in readers(of: key) {
+            guard isAcceptable(reader.head) else { continue }
+            if let other = found, other.head.responseTime > reader.head.responseTime { continue }
+            found = reader
+        }
+        state.withLock { state in
+            if found != nil { state.statistics.hits += 1 } else { state.statistics.misses += 1 }
+        }
+        if let found { touch(found) }
+        return found
+    }
+
+    /// All variants of a key, none of which counts as used.
+    package func variants(of key: CacheKey) -> [EntryReader] {
+        readers(of: key)
+    }
+
+    private func readers(of key: CacheKey) -> [EntryReader] {
+        let digest = CacheDigest(key)
+        let isHidden = state.withLock {
+            $0.hidesAll || $0.hidden.contains(digest) || $0.statistics.limit == 0
+        }
+        guard !isHidden else { return [] }
+        var readers: [EntryReader] = []
+        for slot in 0..<EntryName.slotLimit {
+            guard let reader = open(EntryName(digest: digest, slot: slot), for: key) else { continue }
+            // One that was chosen by nothing stands alone.
+            if reader.head.selections.isEmpty, readers.isEmpty, slot == 0 { return [reader] }
+            readers.append(reader)
+        }
+        return readers
+    }
+
+    private func touch(_ reader: EntryReader) {
+        state.withLock { state in
+            if !state.index.touch(reader.name) { state.index.put(reader.record) }
+        }
+    }
+
+    /// Opens an entry; `nil` where there is none, or none that is whole.
+    ///
+    /// - Parameter key: the key it must have; `nil` for any.
+    func open(_ name: EntryName, for key: CacheKey?) -> EntryReader? {
+        // A larger body may go, with the entry that named it, between opening the one and the other.
+        for isLast in [false, true] {
+            do throws(EntryOpening.Failure) {
+                let opened = try EntryOpening.open(name, in: folder)
+                if let key, opened.entry.head.key != key { return nil }
+                return EntryReader(opened, in: self)
+            } catch {
+                switch error {
+                case .absent: return nil
+                case .storage(let error):
+                    note(error)
+                    return nil
+                case .bodyIsMissing(let identity):
+                    if isLast { removeDamaged(name, identity: identity, .length) }
+                case .damaged(let fault, let identity):
+                    removeDamaged(name, identity: identity, fault)
+                    return nil
+                }
+            }
+        }
+        return nil
+    }
+
+    /// Removes an entry that is damaged, unless another has taken its place.
+    func removeDamaged(_ name: EntryName, identity: UInt64, _ fault: EntryFault) {
+        let path = folder.path(of: .entry(name))
+        state.withLock { $0.statistics.damaged += 1 }
+        do throws(StorageError) {
+            try withLedger { (ledger) throws(StorageError) in
+                guard try files.status(at: path).identity == identity else { return }
+                try discard(name, &ledger)
+            }
+        } catch {
+            if error.code != ENOENT { note(error) }
+        }
+        emit(.damaged(file: CacheFile.entry(name).name, fault))
+    }
+}

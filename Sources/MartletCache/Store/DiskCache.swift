@@ -1,0 +1,127 @@
+import CLinux
+package import MartletStorage
+import Synchronization
+
+/// Responses in a folder, which processes may share.
+///
+/// All calls block on files and belong on a worker; none of them fails because the disk does: what cannot be read is a miss,
+/// what cannot be stored is not stored, and an event says so. A new cache serves at once, since a key's digest is the name
+/// of its file; ``load()``, to be called in the background, makes the index complete, which only evicting needs.
+///
+/// | file | what |
+/// |---|---|
+/// | `<digest>.<slot>` | an entry: head, and body up to 32 KiB; never written again, put in place by a rename |
+/// | `<digest>.<slot>.<generation>` | a larger body; there before its entry is |
+/// | `new.<number>` | a file that is being written; locked by whoever writes it |
+/// | `index` | in which order entries were used |
+/// | `lock` | who may store, and how much is stored |
+///
+/// Nothing is synced: a crash may lose an entry, and a checksum keeps it from delivering a wrong one.
+package final class DiskCache: Sendable {
+    struct State {
+        var index: DiskIndex
+        var statistics = DiskStatistics()
+        /// Keys that could not be removed from a disk that cannot be written: they are misses.
+        var hidden: Set<CacheDigest> = []
+        /// Whether nothing is served, since not everything could be removed.
+        var hidesAll = false
+        /// The errno that was reported last, while it lasts.
+        var fault: Int32?
+        /// What the ledger had seen added when the folder was looked at last, and what this process added since.
+        var addedAtScan: UInt64 = 0
+        var ownAdded: UInt64 = 0
+    }
+
+    let folder: CacheFolder
+    let lock: CacheLock
+    private let report: @Sendable (DiskCacheEvent) -> Void
+    /// Read and written by any thread, never while it waits for a file.
+    let state: Mutex<State>
+
+    var files: any FileSystem { folder.files }
+
+    /// A cache in a folder, which is made, with those above it, where it is missing.
+    ///
+    /// - Parameters:
+    ///   - directory: the folder; it may hold other files, which are left alone.
+    ///   - limit: what the cache may occupy in bytes, in allocated blocks, its own files for the purpose included. With 0
+    ///     nothing is stored.
+    ///   - order: what goes first when there is no room.
+    ///   - onEvent: called on whatever thread works on the cache, at once: it must neither take long nor call the cache.
+    /// - Throws: when the folder belongs to another user, or others may read or write it. A folder that cannot be used for
+    ///   other reasons is an event.
+    package init(
+        directory: String, limit: UInt64, order: EvictionOrder = .leastRecentlyUsed,
+        files: any FileSystem = LinuxFileSystem(),
+        onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
+    ) throws(CacheDirectoryError) {
+        folder = CacheFolder(path: directory, files: files)
+        lock = CacheLock(folder)
+        report = onEvent
+        state = Mutex(State(index: DiskIndex(order)))
+        state.withLock { $0.statistics.limit = limit }
+        do throws(CacheFolder.Fault) {
+            try folder.prepare(withParents: true)
+        } catch {
+            if case .refused(let refusal) = error { throw refusal }
+            note(error.error)
+        }
+    }
+
+    /// What it holds and what it was asked.
+    package var statistics: DiskStatistics {
+        state.withLock { state in
+            var statistics = state.statistics
+            statistics.entryCount = state.index.count
+            return statistics
+        }
+    }
+
+    /// The longest body that is stored: an eighth of the limit.
+    package var bodyLimit: UInt64 { state.withLock { $0.statistics.limit / 8 } }
+
+    // MARK: Events
+
+    func emit(_ event: DiskCacheEvent) { report(event) }
+
+    /// Notes that the folder cannot be used.
+    func note(_ error: StorageError) {
+        let isNew = state.withLock { state in
+            defer { state.fault = error.code }
+            return state.fault != error.code
+        }
+        if isNew { emit(.unavailable(error)) }
+    }
+
+    /// Notes that something was stored.
+    func noteSuccess() {
+        let hadFault = state.withLock { state in
+            defer { state.fault = nil }
+            return state.fault != nil
+        }
+        if hadFault { emit(.recovered) }
+    }
+
+    /// Runs a closure under the lock, and notes how much is stored afterwards.
+    func withLedger<Value: Sendable>(
+        _ body: (inout CacheLedger) throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        try lock.withLock { (ledger) throws(StorageError) -> Value in
+            let before = ledger.added
+            defer {
+                let (used, own) = (ledger.used, ledger.added &- before)
+                state.withLock { state in
+                    state.statistics.byteCount = used
+                    state.ownAdded &+= own
+                }
+            }
+            return try body(&ledger)
+        }
+    }
+
+    /// Bytes in blocks, as they will be counted.
+    static func blocks(_ byteCount: UInt64) -> UInt64 {
+        let (sum, overflows) = byteCount.addingReportingOverflow(4095)
+        return overflows ? .max : sum & ~4095
+    }
+}

@@ -1,0 +1,216 @@
+import MartletStorage
+import MartletWire
+
+/// The form of an entry's file: a preamble of 16 bytes, the metadata, and the body where it is small.
+///
+/// | offset | bytes | |
+/// |---|---|---|
+/// | 0 | 4 | `MRTe` |
+/// | 4 | 2 | version, 1 |
+/// | 6 | 2 | 0 |
+/// | 8 | 4 | length of the metadata |
+/// | 12 | 4 | CRC-32 of the 12 bytes before and of the metadata |
+/// | 16 | | metadata; behind it, to the file's end, an inline body |
+///
+/// Numbers are little endian, texts and fields stand behind their lengths. The metadata holds a checksum of each 64 KiB of
+/// the body. What is decoded is encoded to the same bytes again.
+package enum EntryCodec {
+    /// The version that is written, and the only one that is read.
+    package static let version: UInt16 = 1
+    /// The longest body that lies in the entry's own file.
+    package static let inlineLimit = 32_768
+    /// The longest metadata: heads are smaller by far; checksums of 128 GiB take 8 MiB.
+    package static let metadataLimit = 16_777_216
+    /// The bytes before the metadata.
+    package static let preambleByteCount = 16
+    private static let magic: [UInt8] = [0x4D, 0x52, 0x54, 0x65]
+    /// Fields of one head or trailer; more than any message has.
+    private static let fieldLimit = 16_384
+    /// Fields that a response was chosen by.
+    private static let selectionLimit = 256
+    /// Bytes of one text.
+    private static let textLimit = 1_048_576
+
+    /// The bytes of an entry's file; `nil` for a head beyond the limits, which is not stored.
+    package static func encode(_ entry: StoredEntry) -> [UInt8]? {
+        let head = entry.head
+        guard isWithinLimits(head) else { return nil }
+        var writer = RecordWriter()
+        writer.reserve(1024 + (entry.inlineBody?.count ?? 0) + entry.checksums.values.count * 4)
+        writer.write(raw: magic)
+        writer.write(version)
+        writer.write(UInt16(0))
+        writer.write(UInt32(0))
+        writer.write(UInt32(0))
+        writer.write(entry.generation)
+        writer.write(entry.bodyByteCount)
+        writer.write(entry.inlineBody != nil)
+        for checksum in entry.checksums.values { writer.write(checksum) }
+        writer.write(counted: head.key.url.utf8)
+        writer.write(counted: head.key.partition.utf8)
+        writer.write(UInt16(truncatingIfNeeded: head.status))
+        writer.write(counted: head.reason.utf8)
+        write(head.fields, to: &writer)
+        writer.write(head.trailers != nil)
+        if let trailers = head.trailers { write(trailers, to: &writer) }
+        writer.write(UInt32(truncatingIfNeeded: head.selections.count))
+        for selection in head.selections {
+            writer.write(counted: selection.name.utf8)
+            writer.write(selection.value != nil)
+            if let value = selection.value { writer.write(counted: value.utf8) }
+        }
+        writer.write(head.requestTime.milliseconds)
+        writer.write(head.responseTime.milliseconds)
+        writer.write(head.wasAuthorized)
+        let metadataCount = writer.bytes.count - preambleByteCount
+        guard metadataCount <= metadataLimit else { return nil }
+        writer.overwrite(UInt32(metadataCount), at: 8)
+        writer.overwrite(checksum(of: writer.bytes, metadataCount: metadataCount), at: 12)
+        if let body = entry.inlineBody { writer.write(raw: body) }
+        return writer.bytes
+    }
+
+    /// The entry in a file's bytes.
+    package static func decode(_ bytes: [UInt8]) throws(EntryFault) -> StoredEntry {
+        let metadataCount = try metadataByteCount(bytes)
+        let metadataEnd = preambleByteCount + metadataCount
+        guard bytes.count >= metadataEnd else { throw .length }
+        var preamble = RecordReader(bytes[12..<16])
+        let expected: UInt32
+        do throws(RecordReader.Fault) { expected = try preamble.number("checksum") } catch {
+            throw .record(error)
+        }
+        guard checksum(of: bytes, metadataCount: metadataCount) == expected else { throw .checksum }
+        var entry: StoredEntry
+        do throws(RecordReader.Fault) {
+            entry = try metadata(bytes[preambleByteCount..<metadataEnd])
+        } catch {
+            throw .record(error)
+        }
+        guard entry.inlineBody != nil else {
+            guard bytes.count == metadataEnd else { throw .length }
+            return entry
+        }
+        guard UInt64(bytes.count - metadataEnd) == entry.bodyByteCount else { throw .length }
+        let body = Array(bytes[metadataEnd...])
+        var checksums = BlockChecksums()
+        checksums.update(body.span)
+        checksums.finish()
+        guard checksums == entry.checksums else { throw .checksum }
+        entry.inlineBody = body
+        return entry
+    }
+
+    /// The length of the metadata by the first 16 bytes of a file.
+    static func metadataByteCount(_ bytes: [UInt8]) throws(EntryFault) -> Int {
+        guard bytes.count >= preambleByteCount else { throw .length }
+        guard bytes.starts(with: magic) else { throw .foreign }
+        var reader = RecordReader(bytes[4..<preambleByteCount])
+        let version: UInt16
+        let flags: UInt16
+        let count: UInt32
+        do throws(RecordReader.Fault) {
+            version = try reader.number("version")
+            flags = try reader.number("flags")
+            count = try reader.number("length")
+        } catch {
+            throw .record(error)
+        }
+        guard version == Self.version else { throw .version(version) }
+        guard flags == 0 else { throw .foreign }
+        guard count <= metadataLimit else { throw .length }
+        return Int(count)
+    }
+
+    private static func checksum(of bytes: [UInt8], metadataCount: Int) -> UInt32 {
+        var checksum = CRC32()
+        checksum.update(bytes.span.extracting(0..<12))
+        checksum.update(bytes.span.extracting(preambleByteCount..<(preambleByteCount + metadataCount)))
+        return checksum.value
+    }
+
+    // MARK: Metadata
+
+    private static func metadata(_ bytes: ArraySlice<UInt8>) throws(RecordReader.Fault) -> StoredEntry {
+        var reader = RecordReader(bytes)
+        let generation: UInt64 = try reader.number("generation")
+        let bodyByteCount: UInt64 = try reader.number("body length")
+        let isInline = try reader.flag("inline")
+        guard !isInline || bodyByteCount <= inlineLimit else { throw reader.fault("body length") }
+        let checksumCount = BlockChecksums.count(of: bodyByteCount)
+        guard checksumCount <= UInt64(reader.remainingCount / 4) else { throw reader.fault("body length") }
+        var checksums: [UInt32] = []
+        checksums.reserveCapacity(Int(checksumCount))
+        for _ in 0..<checksumCount { checksums.append(try reader.number("body checksum")) }
+        let url = try reader.text(limit: textLimit, "URL")
+        let partition = try reader.text(limit: textLimit, "partition")
+        let status: UInt16 = try reader.number("status")
+        guard (100...999).contains(status) else { throw reader.fault("status") }
+        let reason = try reader.text(limit: textLimit, "reason")
+        let fields = try fields(&reader)
+        let trailers = try reader.flag("trailers") ? try Self.fields(&reader) : nil
+        let selectionCount: UInt32 = try reader.number("selections")
+        guard selectionCount <= selectionLimit else { throw reader.fault("selections") }
+        var selections: [StoredHead.Selection] = []
+        for _ in 0..<selectionCount {
+            let name = try reader.text(limit: textLimit, "selection name")
+            let value =
+                try reader.flag("selection") ? try reader.text(limit: textLimit, "selection value") : nil
+            selections.append(StoredHead.Selection(name: name, value: value))
+        }
+        let requestTime = WallTime(milliseconds: try reader.number("request time"))
+        let responseTime = WallTime(milliseconds: try reader.number("response time"))
+        let wasAuthorized = try reader.flag("authorized")
+        guard reader.remainingCount == 0 else { throw reader.fault("end") }
+        let head = StoredHead(
+            key: CacheKey(url: url, partition: partition), status: Int(status), reason: reason,
+            fields: fields,
+            trailers: trailers, selections: selections, requestTime: requestTime, responseTime: responseTime,
+            wasAuthorized: wasAuthorized)
+        return StoredEntry(
+            head: head, generation: generation, bodyByteCount: bodyByteCount, inlineBody: isInline ? [] : nil,
+            checksums: BlockChecksums(values: checksums))
+    }
+
+    private static func fields(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FieldBlock {
+        let count: UInt32 = try reader.number("fields")
+        guard count <= fieldLimit else { throw reader.fault("fields") }
+        var fields = FieldBlock()
+        for _ in 0..<count {
+            let name = try reader.counted(limit: textLimit, "field name")
+            guard isName(name) else { throw reader.fault("field name") }
+            let value = try reader.counted(limit: textLimit, "field value")
+            guard value.allSatisfy(ByteClass.isFieldValue) else { throw reader.fault("field value") }
+            fields.append(name: name, value: value)
+        }
+        return fields
+    }
+
+    private static func write(_ fields: FieldBlock, to writer: inout RecordWriter) {
+        writer.write(UInt32(truncatingIfNeeded: fields.count))
+        for index in fields.indices {
+            writer.write(counted: fields.name(at: index))
+            writer.write(counted: fields.value(at: index))
+        }
+    }
+
+    private static func isName(_ name: ArraySlice<UInt8>) -> Bool {
+        !name.isEmpty && name.allSatisfy(ByteClass.isToken)
+    }
+
+    /// Whether what is encoded would be decoded again.
+    private static func isWithinLimits(_ head: StoredHead) -> Bool {
+        guard (100...999).contains(head.status), head.selections.count <= selectionLimit else { return false }
+        let texts = [head.key.url, head.key.partition, head.reason] + head.selections.map(\.name)
+        let values = head.selections.compactMap(\.value)
+        guard (texts + values).allSatisfy({ $0.utf8.count <= textLimit }) else { return false }
+        return [head.fields, head.trailers ?? FieldBlock()].allSatisfy { fields in
+            fields.count <= fieldLimit
+                && fields.indices.allSatisfy { index in
+                    isName(fields.name(at: index)) && fields.name(at: index).count <= textLimit
+                        && fields.value(at: index).count <= textLimit
+                        && fields.value(at: index).allSatisfy(ByteClass.isFieldValue)
+                }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import Synchronization
+
+/// Responses in memory, bounded by what they cost in bytes.
+///
+/// Its calls take a lock and no time: they may be made from anywhere. What it gives up and was not written to disk, it
+/// hands to the caller, who may write it down.
+package final class MemoryCache: Sendable {
+    /// What it holds and what it was asked.
+    package struct Statistics: Equatable, Sendable {
+        /// Entries, each variant for itself.
+        package var entryCount = 0
+        /// What they cost, in bytes.
+        package var byteCount = 0
+        /// Questions that were answered.
+        package var hits = 0
+        /// Questions that were not.
+        package var misses = 0
+        /// Entries given up for others, or for want of memory.
+        package var evictions = 0
+    }
+
+    private struct Slot {
+        var entry: MemoryEntry
+        var isOnDisk: Bool
+    }
+
+    private struct State {
+        var slots: [Slot?] = []
+        var free: [Int] = []
+        var places: [CacheKey: [Int]] = [:]
+        var policy: any EvictionPolicy
+        var limit: Int
+        var statistics = Statistics()
+    }
+
+    /// Read and written by anybody, for the time of a look-up.
+    private let state: Mutex<State>
+
+    /// A cache of so many bytes; one of 0 holds nothing.
+    package init(limit: Int, order: EvictionOrder = .leastRecentlyUsed) {
+        state = Mutex(State(policy: order.makePolicy(), limit: max(0, limit)))
+    }
+
+    /// The newest variant of a key that a test accepts, which counts as used.
+    package func entry(for key: CacheKey, where isAcceptable: (StoredHead) -> Bool) -> MemoryEntry? {
+        state.withLock { state in
+            var found: (place: Int, entry: MemoryEntry)?
+            for place in state.places[key] ?? [] {
+                guard let entry = state.slots[place]?.entry, isAcceptable(entry.head) else { continue }
+                if let other = found, other.entry.head.responseTime > entry.head.responseTime { continue }
+                found = (place, entry)
+            }
+            guard let found else {
+                state.statistics.misses += 1
+                return nil
+            }
+            state.statistics.hits += 1
+            state.policy.touch(found.place)
+            return found.entry
+        }
+    }
+
+    /// Puts an entry in the place of the one that it replaces (see ``VariantRule``).
+    ///
+    /// An entry above an eighth of the limit is not taken; then what it would have replaced is gone all the same.
+    ///
+    /// - Parameter isOnDisk: whether it need not be written down when it is given up.
+    /// - Returns: what was given up and is not on disk, oldest first.
+    @discardableResult
+    package func insert(_ entry: MemoryEntry, isOnDisk: Bool) -> [MemoryEntry] {
+        state.withLock { state in
+            for place in replaced(by: entry.head, in: state) { remove(place, &state) }
+            guard entry.cost <= state.limit / 8 else { return isOnDisk ? [] : [entry] }
+            let place = state.free.popLast() ?? state.slots.count
+            if place == state.slots.count { state.slots.append(nil) }
+            state.slots[place] = Slot(entry: entry, isOnDisk: isOnDisk)
+            state.places[entry.head.key, default: []].append(place)
+            state.policy.insert(place)
+            state.statistics.entryCount += 1
+            state.statistics.byteCount += entry.cost
+            return shrink(to: state.limit, &state)
+        }
+    }
+
+    /// Notes that an entry is on disk now, if it is still held.
+    package func markOnDisk(_ entry: MemoryEntry) {
+        state.withLock { state in
+            for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
+                state.slots[place]?.isOnDisk = true
+            }
+        }
+    }
+
+    /// What is held and not on disk: to be written down before the process ends.
+    package var unwritten: [MemoryEntry] {
+        state.withLock { state in
+            state.slots.compactMap { slot in slot.flatMap { $0.isOnDisk ? nil : $0.entry } }
+        }
+    }
+
+    /// Removes all variants of a key.
+    package func remove(_ key: CacheKey) {
+        state.withLock { state in
+            for place in state.places[key] ?? [] { remove(place, &state) }
+        }
+    }
+
+    /// Removes everything, also what is not on disk.
+    package func removeAll() {
+        state.withLock { state in
+            for place in state.slots.indices where state.slots[place] != nil { remove(place, &state) }
+        }
+    }
+
+    /// Gives entries up until they cost no more than so many bytes; the limit stays.
+    ///
+    /// - Returns: those that are not on disk, oldest first.
+    package func trim(to byteCount: Int) -> [MemoryEntry] {
+        state.withLock { state in shrink(to: max(0, byteCount), &state) }
+    }
+
+    /// Sets another limit, and gives entries up until it holds.
+    ///
+    /// - Returns: those that are not on disk, oldest first.
+    package func setLimit(_ byteCount: Int) -> [MemoryEntry] {
+        state.withLock { state in
+            state.limit = max(0, byteCount)
+            return shrink(to: state.limit, &state)
+        }
+    }
+
+    /// What it holds and what it was asked.
+    package var statistics: Statistics {
+        state.withLock { $0.statistics }
+    }
+
+    private func replaced(by head: StoredHead, in state: State) -> [Int] {
+        let places = state.places[head.key] ?? []
+        let held = places.compactMap { place in state.slots[place].map { (place, $0.entry.head) } }
+        return VariantRule.replaced(by: head, among: held)
+    }
+
+    private func remove(_ place: Int, _ state: inout State) {
+        guard let slot = state.slots[place] else { return }
+        let key = slot.entry.head.key
+        state.places[key]?.removeAll { $0 == place }
+        if state.places[key]?.isEmpty == true { state.places[key] = nil }
+        state.slots[place] = nil
+        state.free.append(place)
+        state.policy.remove(place)
+        state.statistics.entryCount -= 1
+        state.statistics.byteCount -= slot.entry.cost
+    }
+
+    private func shrink(to byteCount: Int, _ state: inout State) -> [MemoryEntry] {
+        var unwritten: [MemoryEntry] = []
+        while state.statistics.byteCount > byteCount, let place = state.policy.victim() {
+            if let slot = state.slots[place], !slot.isOnDisk { unwritten.append(slot.entry) }
+            remove(place, &state)
+            state.statistics.evictions += 1
+        }
+        return unwritten
+    }
+}

@@ -1,0 +1,55 @@
+/// The calls by which files are read and written, one system call each, so that tests can make any of them fail.
+///
+/// All of them block: they belong on a worker, never on the pool of Swift's tasks. `EINTR` is dealt with behind this
+/// seam; short reads and writes are dealt with before it, by ``read(_:count:at:)`` and ``write(all:to:at:)``.
+package protocol FileSystem: Sendable {
+    /// Opens a file, close-on-exec.
+    func open(_ path: String, for opening: FileOpening) throws(StorageError) -> OpenFile
+    /// What is known of an open file.
+    func status(of file: OpenFile) throws(StorageError) -> FileStatus
+    /// What is known of a name, without following a symbolic link.
+    func status(at path: String) throws(StorageError) -> FileStatus
+    /// Reads at an offset: at most so many bytes, perhaps fewer, none at the end.
+    func readSome(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8]
+    /// Writes at an offset and returns how many of the bytes were taken.
+    func writeSome(_ bytes: RawSpan, to file: OpenFile, at offset: UInt64) throws(StorageError) -> Int
+    /// Sets room for so many bytes in all aside, the length staying as it is; nothing on file systems that cannot.
+    func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError)
+    /// Cuts a file to a length, giving back what was set aside behind it.
+    func truncate(_ file: OpenFile, to byteCount: UInt64) throws(StorageError)
+    /// Gives a file another name, in place of a file that has it.
+    func rename(_ path: String, to target: String) throws(StorageError)
+    /// Takes a name away from a file, which is gone when nobody has it open.
+    func remove(_ path: String) throws(StorageError)
+    /// Makes a folder that is its owner's alone (0700).
+    func makeFolder(_ path: String) throws(StorageError)
+    /// The names in a folder but `.` and `..`, in no order.
+    func names(inFolder path: String) throws(StorageError) -> [String]
+    /// Takes the lock on an open file if nobody has it; it ends with the process that holds it, however that ends.
+    func tryLock(_ file: OpenFile) throws(StorageError) -> Bool
+    /// Lets go of the lock on an open file.
+    func unlock(_ file: OpenFile)
+}
+
+extension FileSystem {
+    /// Reads at an offset: as many bytes as asked for, fewer only at the end of the file.
+    package func read(_ file: OpenFile, count: Int, at offset: UInt64) throws(StorageError) -> [UInt8] {
+        var bytes = try readSome(file, limit: count, at: offset)
+        while bytes.count < count {
+            let more = try readSome(file, limit: count - bytes.count, at: offset &+ UInt64(bytes.count))
+            if more.isEmpty { break }
+            bytes += more
+        }
+        return bytes
+    }
+
+    /// Writes all of the bytes at an offset.
+    package func write(all bytes: [UInt8], to file: OpenFile, at offset: UInt64) throws(StorageError) {
+        let bytes = unsafe bytes.span.bytes
+        var written = 0
+        while written < bytes.byteCount {
+            written += try writeSome(
+                bytes.extracting(droppingFirst: written), to: file, at: offset &+ UInt64(written))
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import CLinux
+import Glibc
+
+/// The file system of this machine.
+package struct LinuxFileSystem: FileSystem {
+    /// The file system of this machine.
+    package init() {}
+
+    package func open(_ path: String, for opening: FileOpening) throws(StorageError) -> OpenFile {
+        let flags =
+            switch opening {
+            case .reading: O_RDONLY | O_NONBLOCK
+            case .creating: O_RDWR | O_CREAT | O_EXCL
+            case .updating: O_RDWR | O_CREAT
+            }
+        let descriptor = try result("open", path) {
+            unsafe Glibc.open(path, flags | O_NOFOLLOW | O_CLOEXEC, mode_t(0o600))
+        }
+        return OpenFile(path: path, descriptor: descriptor)
+    }
+
+    package func status(of file: OpenFile) throws(StorageError) -> FileStatus {
+        var status = stat()
+        _ = try result("fstat", file.path) { unsafe fstat(file.descriptor, &status) }
+        return FileStatus(status)
+    }
+
+    package func status(at path: String) throws(StorageError) -> FileStatus {
+        var status = stat()
+        _ = try result("lstat", path) { unsafe lstat(path, &status) }
+        return FileStatus(status)
+    }
+
+    package func readSome(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8] {
+        guard limit > 0, let offset = off_t(exactly: offset) else { return [] }
+        var code: Int32 = 0
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            var result = unsafe pread(file.descriptor, buffer.baseAddress, limit, offset)
+            while result < 0, errno == EINTR {
+                result = unsafe pread(file.descriptor, buffer.baseAddress, limit, offset)
+            }
+            if result < 0 { code = errno }
+            count = max(0, result)
+        }
+        guard code == 0 else { throw StorageError(operation: "pread", path: file.path, code: code) }
+        return bytes
+    }
+
+    package func writeSome(
+        _ bytes: RawSpan, to file: OpenFile, at offset: UInt64
+    ) throws(StorageError) -> Int {
+        guard let offset = off_t(exactly: offset) else {
+            throw StorageError(operation: "pwrite", path: file.path, code: EFBIG)
+        }
+        return try result("pwrite", file.path) {
+            unsafe bytes.withUnsafeBytes { bytes in
+                unsafe pwrite(file.descriptor, bytes.baseAddress, bytes.count, offset)
+            }
+        }
+    }
+
+    package func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError) {
+        guard let length = Int64(exactly: byteCount), length > 0 else { return }
+        do throws(StorageError) {
+            _ = try result("fallocate", file.path) {
+                martlet_fallocate(file.descriptor, 1, 0, length)
+            }
+        } catch  where error.code == EOPNOTSUPP || error.code == ENOSYS {
+            return
+        }
+    }
+
+    package func truncate(_ file: OpenFile, to byteCount: UInt64) throws(StorageError) {
+        guard let length = off_t(exactly: byteCount) else {
+            throw StorageError(operation: "ftruncate", path: file.path, code: EFBIG)
+        }
+        _ = try result("ftruncate", file.path) { ftruncate(file.descriptor, length) }
+    }
+
+    package func rename(_ path: String, to target: String) throws(StorageError) {
+        _ = try result("rename", path) { unsafe Glibc.rename(path, target) }
+    }
+
+    package func remove(_ path: String) throws(StorageError) {
+        _ = try result("unlink", path) { unsafe unlink(path) }
+    }
+
+    package func makeFolder(_ path: String) throws(StorageError) {
+        _ = try result("mkdir", path) { unsafe mkdir(path, 0o700) }
+    }
+
+    package func names(inFolder path: String) throws(StorageError) -> [String] {
+        guard let folder = unsafe opendir(path) else {
+            throw StorageError(operation: "opendir", path: path, code: errno)
+        }
+        defer { unsafe closedir(folder) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = unsafe readdir(folder) else {
+                guard errno == 0 else { throw StorageError(operation: "readdir", path: path, code: errno) }
+                return names
+            }
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+    }
+
+    package func tryLock(_ file: OpenFile) throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            _ = try result("flock", file.path) { flock(file.descriptor, LOCK_EX | LOCK_NB) }
+            return true
+        } catch  where error.code == EWOULDBLOCK {
+            return false
+        }
+    }
+
+    package func unlock(_ file: OpenFile) {
+        _ = flock(file.descriptor, LOCK_UN)
+    }
+
+    /// Makes a call until no signal interrupts it.
+    private func result<Number: SignedInteger>(
+        _ operation: String, _ path: String, _ call: () -> Number
+    ) throws(StorageError) -> Number {
+        while true {
+            let result = call()
+            if result >= 0 { return result }
+            let code = errno
+            if code != EINTR { throw StorageError(operation: operation, path: path, code: code) }
+        }
+    }
+}
+
+extension FileStatus {
+    fileprivate init(_ status: stat) {
+        let kind: Kind =
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: .file
+            case S_IFDIR: .folder
+            default: .other
+            }
+        self.init(
+            kind: kind, byteCount: UInt64(clamping: status.st_size),
+            allocatedByteCount: UInt64(clamping: status.st_blocks) &* 512,
+            identity: UInt64(status.st_ino),
+            modificationTime: Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec),
+            access: FileAccess(mode: status.st_mode, owner: status.st_uid))
+    }
+}

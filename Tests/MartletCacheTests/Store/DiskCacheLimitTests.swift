@@ -1,0 +1,121 @@
+import MartletCacheChild
+import MartletStorage
+import Testing
+
+@testable import MartletCache
+
+@Suite("The limit of a cache on disk")
+struct DiskCacheLimitTests {
+    @Test(
+        "What du says never exceeds the limit by a MiB, whatever is stored", arguments: EvictionOrder.allCases
+    )
+    func hard(_ order: EvictionOrder) throws {
+        let scene = try CacheFolderScene()
+        let limit: UInt64 = 4 << 20
+        let cache = try scene.cache(limit: limit, order: order)
+        var generator = SystemRandomNumberGenerator()
+        var highest: UInt64 = 0
+        for number in 0..<200 {
+            let count = Int.random(in: 1...(number % 3 == 0 ? 500_000 : 20_000), using: &generator)
+            cache.put("u\(Int.random(in: 0..<150, using: &generator))", seed: UInt64(number), count: count)
+            if number % 5 == 0 { highest = max(highest, try scene.allocated) }
+            if number == 100 { cache.saveIndex() }
+        }
+        #expect(highest <= limit + (1 << 20))
+        #expect(highest > limit / 2)
+        #expect(cache.statistics.evictions > 0)
+        let counted = cache.statistics.byteCount
+        cache.load()
+        #expect(try cache.statistics.byteCount == scene.allocated)
+        #expect(counted + 65_536 >= cache.statistics.byteCount)
+    }
+
+    @Test("C5: a body above an eighth of the limit is not stored, and an event says so")
+    func tooLarge() throws {
+        let scene = try CacheFolderScene()
+        let cache = try scene.cache(limit: 1 << 20)
+        let head = SampleResponse.head("a", seed: 1, count: 200_000)
+        #expect(cache.begin(head, expectedByteCount: 200_000) == nil)
+        let writer = try #require(cache.begin(head))
+        #expect(writer.append([UInt8](repeating: 0, count: 131_072)))
+        #expect(!writer.append([0]))
+        #expect(!writer.commit())
+        let key = CacheKey(url: "a")
+        #expect(
+            scene.events.suffix(2) == [
+                .tooLarge(key, byteCount: 200_000, limit: 131_072),
+                .tooLarge(key, byteCount: 131_073, limit: 131_072),
+            ])
+        #expect(try scene.entryFiles.isEmpty)
+        #expect(cache.statistics.refusals == 2)
+    }
+
+    @Test("C5: a limit that is lowered holds at once, and with 0 nothing is stored or found")
+    func lowered() throws {
+        let scene = try CacheFolderScene()
+        let cache = try scene.cache(limit: 8 << 20)
+        for number in 0..<50 { cache.put("u\(number)", count: 50_000) }
+        cache.setLimit(1 << 20)
+        #expect(try scene.allocated <= 1 << 20)
+        #expect(cache.seed(of: "u49") == 1)
+        cache.setLimit(0)
+        #expect(try scene.entryFiles.isEmpty)
+        #expect(!cache.put("a"))
+        #expect(cache.seed(of: "u49") == 0)
+    }
+
+    @Test("The order of use holds across a restart", arguments: EvictionOrder.allCases)
+    func restart(_ order: EvictionOrder) throws {
+        let scene = try CacheFolderScene()
+        do {
+            let cache = try scene.cache(limit: 1 << 20, order: order)
+            for number in 0..<20 { cache.put("u\(number)", count: 30_000) }
+            for number in [3, 0, 7] { #expect(cache.seed(of: "u\(number)") == 1) }
+            #expect(cache.saveIndex())
+        }
+        let cache = try scene.cache(limit: 1 << 20, order: order)
+        cache.load()
+        #expect(scene.events.contains(.indexed(count: 20, hadFile: true)))
+        #expect(cache.statistics.entryCount == 20)
+        // Room for all, and then for about ten.
+        cache.setLimit(360_000)
+        for number in [3, 0, 7, 19] { #expect(cache.seed(of: "u\(number)") == 1, "u\(number)") }
+        for number in [1, 2, 4, 5, 6] { #expect(cache.seed(of: "u\(number)") == 0, "u\(number)") }
+    }
+
+    @Test("Without an index, or with one that is damaged, everything is found and evicted all the same")
+    func noIndex() throws {
+        for bytes in [nil, [], Array("garbage".utf8)] as [[UInt8]?] {
+            let scene = try CacheFolderScene()
+            do {
+                let cache = try scene.cache(limit: 1 << 20)
+                for number in 0..<20 { cache.put("u\(number)", count: 30_000) }
+            }
+            if let bytes { try scene.write(bytes, to: "index") }
+            let cache = try scene.cache(limit: 400_000)
+            #expect(cache.seed(of: "u0") == 1)
+            cache.put("x", count: 30_000)
+            #expect(try scene.allocated <= 400_000)
+            // What was found before the folder was looked at counts as used.
+            #expect(cache.seed(of: "u0") == 1)
+            #expect(cache.statistics.isIndexComplete)
+        }
+    }
+
+    @Test("A lock file that is damaged makes the folder be counted again")
+    func damagedLedger() throws {
+        let scene = try CacheFolderScene()
+        let cache = try scene.cache(limit: 1 << 20)
+        for number in 0..<10 { cache.put("u\(number)", count: 30_000) }
+        let counted = cache.statistics.byteCount
+        for damage in [[], [1, 2, 3], [UInt8](repeating: 0xFF, count: 28)] as [[UInt8]] {
+            // Written into the same file: another one would be another lock.
+            let files = LinuxFileSystem()
+            let file = try files.open("\(scene.path)/lock", for: .updating)
+            try files.truncate(file, to: 0)
+            try files.write(all: damage, to: file, at: 0)
+            cache.put("u0", count: 30_000)
+            #expect(cache.statistics.byteCount == counted)
+        }
+    }
+}

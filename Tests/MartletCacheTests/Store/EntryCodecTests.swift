@@ -1,0 +1,135 @@
+import MartletCacheChild
+import MartletStorage
+import MartletWire
+import Testing
+
+@testable import MartletCache
+
+@Suite("The form of a stored entry")
+struct EntryCodecTests {
+    private func entry(body: [UInt8] = Array("hello".utf8)) -> StoredEntry {
+        let head = StoredHead(
+            key: CacheKey(url: "https://example.com/ä?q=1", partition: "abc"), status: 404, reason: "Nö",
+            fields: FieldBlock([("ETag", "\"1\""), ("X-Empty", ""), ("Vary", "accept, x-none")]),
+            trailers: FieldBlock([("Digest", "x")]),
+            selections: [.init(name: "accept", value: "text/html"), .init(name: "x-none", value: nil)],
+            requestTime: WallTime(milliseconds: -5), responseTime: WallTime(milliseconds: .max),
+            wasAuthorized: true)
+        var checksums = BlockChecksums()
+        checksums.update(body.span)
+        checksums.finish()
+        return StoredEntry(
+            head: head, generation: 7, bodyByteCount: UInt64(body.count), inlineBody: body,
+            checksums: checksums)
+    }
+
+    @Test("Everything of an entry comes back")
+    func roundTrip() throws {
+        let bytes = try #require(EntryCodec.encode(entry()))
+        #expect(try EntryCodec.decode(bytes) == entry())
+        var plain = entry(body: [])
+        plain.head.trailers = nil
+        plain.head.selections = []
+        #expect(try EntryCodec.decode(#require(EntryCodec.encode(plain))) == plain)
+        var large = entry()
+        large.inlineBody = nil
+        large.bodyByteCount = 200_000
+        large.checksums = BlockChecksums(values: [1, 2, 3, 4])
+        #expect(try EntryCodec.decode(#require(EntryCodec.encode(large))) == large)
+    }
+
+    @Test("D13: a flipped bit at any place makes it no entry")
+    func flips() throws {
+        let bytes = try #require(EntryCodec.encode(entry()))
+        for bit in 0..<(bytes.count * 8) {
+            var damaged = bytes
+            damaged[bit / 8] ^= 1 << UInt8(bit % 8)
+            #expect(throws: EntryFault.self, "bit \(bit)") { try EntryCodec.decode(damaged) }
+        }
+    }
+
+    @Test("D13: cut at any length, or with bytes behind it, it is no entry")
+    func cuts() throws {
+        let bytes = try #require(EntryCodec.encode(entry()))
+        for count in 0..<bytes.count {
+            #expect(throws: EntryFault.self, "\(count) bytes") {
+                try EntryCodec.decode(Array(bytes[..<count]))
+            }
+        }
+        #expect(throws: EntryFault.length) { try EntryCodec.decode(bytes + [0]) }
+    }
+
+    @Test("D15: an entry of another version says which")
+    func versions() throws {
+        var bytes = try #require(EntryCodec.encode(entry()))
+        bytes[4] = 2
+        #expect(throws: EntryFault.version(2)) { try EntryCodec.decode(bytes) }
+        #expect(throws: EntryFault.foreign) { try EntryCodec.decode(Array("GIF89a-this-is-no-entry".utf8)) }
+    }
+
+    @Test("A metadata length of 4 GB, with a matching checksum or not, costs nothing")
+    func hugeLength() throws {
+        var bytes = try #require(EntryCodec.encode(entry()))
+        for offset in 8..<12 { bytes[offset] = 0xFF }
+        #expect(throws: EntryFault.length) { try EntryCodec.decode(bytes) }
+    }
+
+    @Test("A head that could not be read again is not written")
+    func limits() {
+        var wide = entry()
+        wide.head.fields = FieldBlock([("X", String(repeating: "a", count: 1_048_577))])
+        #expect(EntryCodec.encode(wide) == nil)
+        var split = entry()
+        split.head.fields = FieldBlock([("X", "a\r\nSet-Cookie: b")])
+        #expect(EntryCodec.encode(split) == nil)
+        var status = entry()
+        status.head.status = 70_000
+        #expect(EntryCodec.encode(status) == nil)
+    }
+
+    @Test("Checksums of blocks do not depend on the pieces the body came in")
+    func blocks() {
+        let body = SampleResponse.body(seed: 3, count: 150_000)
+        var whole = BlockChecksums()
+        whole.update(body.span)
+        whole.finish()
+        #expect(whole.values.count == 3)
+        var pieces = BlockChecksums()
+        for start in stride(from: 0, to: body.count, by: 40_001) {
+            pieces.update(body.span.extracting(start..<min(body.count, start + 40_001)))
+        }
+        pieces.finish()
+        #expect(pieces == whole)
+    }
+
+    @Test("D17: file names are digests, whatever the key holds")
+    func names() {
+        for url in ["", "../../etc/passwd", "a\0b", String(repeating: "x", count: 1_000_000)] {
+            let name = CacheFile.entry(EntryName(digest: CacheDigest(CacheKey(url: url)), slot: 3)).name
+            #expect(name.utf8.count == 34)
+            #expect(name.utf8.allSatisfy { $0 == UInt8(ascii: ".") || ByteClass.hexDigit($0) != nil })
+        }
+        #expect(
+            CacheDigest(CacheKey(url: "ab", partition: "c"))
+                != CacheDigest(CacheKey(url: "a", partition: "bc")))
+    }
+
+    @Test("A name that the cache does not give is not the cache's")
+    func foreignNames() {
+        let digest = String(repeating: "0a", count: 16)
+        let files: [CacheFile] = [
+            .entry(EntryName(digest: CacheDigest(high: 1, low: .max), slot: 7)),
+            .body(EntryName(digest: CacheDigest(high: 0, low: 2), slot: 0), generation: 9), .temporary(4),
+            .index,
+            .lock,
+        ]
+        for file in files { #expect(CacheFile(name: file.name) == file) }
+        for name in [
+            "", ".", "..", "notes.txt", digest, "\(digest).8", "\(digest).-1", "\(digest).0.1",
+            "\(digest).0.",
+            digest.uppercased() + ".0", "new.1", "index.bak", "\(digest).0.\(digest)", "\(digest).0x",
+        ] {
+            #expect(CacheFile(name: name) == nil, "\(name)")
+        }
+    }
+}

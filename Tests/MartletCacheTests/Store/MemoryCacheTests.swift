@@ -1,0 +1,109 @@
+import MartletCacheChild
+import Testing
+
+@testable import MartletCache
+
+@Suite("Responses in memory")
+struct MemoryCacheTests {
+    private func entry(_ url: String, count: Int = 1000, language: String? = nil, time: Int64 = 1)
+        -> MemoryEntry
+    {
+        let selections = language.map { [StoredHead.Selection(name: "accept-language", value: $0)] } ?? []
+        return MemoryEntry(
+            head: SampleResponse.head(url, seed: 1, count: count, selections: selections, time: time),
+            body: SampleResponse.body(seed: 1, count: count))
+    }
+
+    private func urls(_ entries: [MemoryEntry]) -> [String] { entries.map(\.head.key.url) }
+
+    @Test(
+        "What they cost never exceeds the limit, and the count of it is exact",
+        arguments: EvictionOrder.allCases)
+    func bounded(_ order: EvictionOrder) {
+        let cache = MemoryCache(limit: 50_000, order: order)
+        var held: [String: Int] = [:]
+        for number in 0..<500 {
+            let entry = entry("u\(number % 90)", count: number * 37 % 5000)
+            held[entry.head.key.url] = entry.cost
+            cache.insert(entry, isOnDisk: true)
+            #expect(cache.statistics.byteCount <= 50_000)
+        }
+        let found = held.keys.compactMap { url in cache.entry(for: CacheKey(url: url)) { _ in true } }
+        #expect(found.reduce(0) { $0 + $1.cost } == cache.statistics.byteCount)
+        #expect(found.count == cache.statistics.entryCount)
+        cache.removeAll()
+        #expect(cache.statistics.byteCount == 0)
+    }
+
+    @Test("What was used last stays")
+    func order() {
+        let cache = MemoryCache(limit: 20_000)
+        let cost = entry("a").cost
+        for number in 0..<(20_000 / cost) { cache.insert(entry("\(number)"), isOnDisk: true) }
+        #expect(cache.entry(for: CacheKey(url: "0")) { _ in true } != nil)
+        cache.insert(entry("x"), isOnDisk: true)
+        #expect(cache.entry(for: CacheKey(url: "0")) { _ in true } != nil)
+        #expect(cache.entry(for: CacheKey(url: "1")) { _ in true } == nil)
+    }
+
+    @Test("K8: for want of memory it is trimmed, and what is not on disk is handed over to be written there")
+    func trim() {
+        let cache = MemoryCache(limit: 100_000)
+        cache.insert(entry("a"), isOnDisk: false)
+        cache.insert(entry("b"), isOnDisk: true)
+        let late = entry("c")
+        cache.insert(late, isOnDisk: false)
+        cache.insert(entry("d"), isOnDisk: false)
+        cache.markOnDisk(late)
+        #expect(urls(cache.unwritten) == ["a", "d"])
+        #expect(urls(cache.trim(to: 0)) == ["a", "d"])
+        #expect(cache.statistics.byteCount == 0)
+        cache.insert(entry("e"), isOnDisk: false)
+        #expect(cache.statistics.entryCount == 1)
+    }
+
+    @Test("What goes to make room is handed over as well, oldest first")
+    func evicts() {
+        let cache = MemoryCache(limit: 20_000)
+        var given: [MemoryEntry] = []
+        for number in 0..<30 { given += cache.insert(entry("\(number)"), isOnDisk: number % 2 == 0) }
+        #expect(urls(given).first == "1")
+        #expect(urls(given).allSatisfy { (Int($0) ?? 0) % 2 == 1 })
+    }
+
+    @Test("C5: an entry above an eighth of the limit is not taken, and with a limit of 0 none is")
+    func large() {
+        let cache = MemoryCache(limit: 80_000)
+        cache.insert(entry("a"), isOnDisk: true)
+        #expect(urls(cache.insert(entry("a", count: 10_000), isOnDisk: false)) == ["a"])
+        #expect(cache.statistics.entryCount == 0)
+        let none = MemoryCache(limit: 0)
+        none.insert(entry("a", count: 0), isOnDisk: true)
+        #expect(none.statistics.entryCount == 0)
+    }
+
+    @Test("Variants live side by side, up to eight, and one that was chosen by nothing replaces them")
+    func variants() {
+        let cache = MemoryCache(limit: 1_000_000)
+        for number in 0..<10 {
+            cache.insert(entry("a", language: "l\(number)", time: Int64(number)), isOnDisk: true)
+        }
+        #expect(cache.statistics.entryCount == 8)
+        let key = CacheKey(url: "a")
+        #expect(cache.entry(for: key) { $0.selections.first?.value == "l1" } == nil)
+        #expect(cache.entry(for: key) { $0.selections.first?.value == "l2" } != nil)
+        #expect(cache.entry(for: key) { _ in true }?.head.selections.first?.value == "l9")
+        cache.insert(entry("a"), isOnDisk: true)
+        #expect(cache.statistics.entryCount == 1)
+        cache.remove(key)
+        #expect(cache.statistics.entryCount == 0)
+    }
+
+    @Test("A limit that is lowered holds at once")
+    func lowered() {
+        let cache = MemoryCache(limit: 100_000)
+        for number in 0..<20 { cache.insert(entry("\(number)"), isOnDisk: false) }
+        #expect(!cache.setLimit(10_000).isEmpty)
+        #expect(cache.statistics.byteCount <= 10_000)
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import MartletStorage
+import Testing
+
+@Suite("File systems")
+struct FileSystemTests {
+    /// Runs a closure with a folder of its own, which is removed afterwards.
+    private func withFolder(_ body: (String) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString)")
+            .path
+        try LinuxFileSystem().makeFolder(folder)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try body(folder)
+    }
+
+    @Test("A file is made for its owner alone, written, cut, renamed, listed and removed")
+    func life() throws {
+        try withFolder { folder in
+            let files = LinuxFileSystem()
+            let file = try files.open("\(folder)/a", for: .creating)
+            #expect(throws: StorageError.self) { try files.open("\(folder)/a", for: .creating) }
+            try files.write(all: [1, 2, 3], to: file, at: 0)
+            #expect(try files.read(file, count: 9, at: 1) == [2, 3])
+            try files.truncate(file, to: 2)
+            let status = try files.status(of: file)
+            #expect(status.byteCount == 2)
+            #expect(!status.access.isReadableByOthers)
+            try files.rename("\(folder)/a", to: "\(folder)/b")
+            #expect(try files.names(inFolder: folder) == ["b"])
+            #expect(try files.status(at: "\(folder)/b").identity == status.identity)
+            #expect(try files.status(at: folder).kind == .folder)
+            try files.remove("\(folder)/b")
+            #expect(try files.names(inFolder: folder).isEmpty)
+            #expect(try files.read(file, count: 9, at: 0) == [1, 2])
+        }
+    }
+
+    @Test("Room that is set aside counts as allocated, not as length")
+    func allocates() throws {
+        try withFolder { folder in
+            let files = LinuxFileSystem()
+            let file = try files.open("\(folder)/a", for: .creating)
+            try files.allocate(100_000, for: file)
+            #expect(try files.status(of: file).byteCount == 0)
+            try files.truncate(file, to: 0)
+            #expect(try files.status(of: file).allocatedByteCount <= 4096)
+        }
+    }
+
+    @Test("A symbolic link is not opened, whatever for")
+    func links() throws {
+        try withFolder { folder in
+            let files = LinuxFileSystem()
+            try FileManager.default.createSymbolicLink(
+                atPath: "\(folder)/a", withDestinationPath: "\(folder)/canary")
+            for opening: FileOpening in [.reading, .creating, .updating] {
+                #expect(throws: StorageError.self) { try files.open("\(folder)/a", for: opening) }
+            }
+            #expect(try files.names(inFolder: folder) == ["a"])
+        }
+    }
+
+    @Test("A lock is held by one file at a time, and ends with it")
+    func locks() throws {
+        try withFolder { folder in
+            let files = LinuxFileSystem()
+            let second = try files.open("\(folder)/a", for: .updating)
+            do {
+                let first = try files.open("\(folder)/a", for: .updating)
+                #expect(try files.tryLock(first))
+                #expect(try !files.tryLock(second))
+            }
+            #expect(try files.tryLock(second))
+        }
+    }
+
+    @Test("A fault hits the calls it was made for, and no others")
+    func faults() throws {
+        try withFolder { folder in
+            let files = FaultyFileSystem()
+            files.fail(.init(.write, path: "/a", after: 1, times: 1, code: EIO))
+            let file = try files.open("\(folder)/a", for: .creating)
+            try files.write(all: [1], to: file, at: 0)
+            let error = #expect(throws: StorageError.self) { try files.write(all: [2], to: file, at: 1) }
+            #expect(error?.code == EIO)
+            try files.write(all: [3], to: file, at: 1)
+            #expect(try files.read(file, count: 9, at: 0) == [1, 3])
+            #expect(files.count(of: .write) == 3)
+        }
+    }
+
+    @Test("D8: short reads and writes are completed")
+    func shortPieces() throws {
+        try withFolder { folder in
+            let files = FaultyFileSystem()
+            files.limitPieces(to: 3)
+            let file = try files.open("\(folder)/a", for: .creating)
+            try files.write(all: [UInt8](0..<100), to: file, at: 0)
+            #expect(try files.read(file, count: 200, at: 0) == [UInt8](0..<100))
+            #expect(files.count(of: .write) == 34)
+        }
+    }
+
+    @Test("A full disk takes what fits, and then nothing")
+    func full() throws {
+        try withFolder { folder in
+            let files = FaultyFileSystem()
+            files.fill(after: 4)
+            let file = try files.open("\(folder)/a", for: .creating)
+            let error = #expect(throws: StorageError.self) {
+                try files.write(all: [1, 2, 3, 4, 5], to: file, at: 0)
+            }
+            #expect(error?.isOutOfSpace == true)
+            #expect(try files.read(file, count: 9, at: 0) == [1, 2, 3, 4])
+            files.mend()
+            try files.write(all: [5], to: file, at: 4)
+        }
+    }
+}

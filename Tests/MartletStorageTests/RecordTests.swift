@@ -1,0 +1,47 @@
+import MartletStorage
+import Testing
+
+@Suite("Records")
+struct RecordTests {
+    @Test("What was written is read, little endian")
+    func roundTrip() throws {
+        var writer = RecordWriter()
+        writer.write(UInt16(0x0102))
+        writer.write(Int64(-2))
+        writer.write(true)
+        writer.write(counted: "é".utf8)
+        #expect(writer.bytes.prefix(3) == [0x02, 0x01, 0xFE])
+        var reader = RecordReader(writer.bytes[...])
+        #expect(try reader.number("a") as UInt16 == 0x0102)
+        #expect(try reader.number("b") as Int64 == -2)
+        #expect(try reader.flag("c"))
+        #expect(try reader.text(limit: 2, "d") == "é")
+        #expect(reader.remainingCount == 0)
+    }
+
+    @Test("A field that goes beyond the end names itself and its place")
+    func truncated() {
+        var reader = RecordReader([1, 2, 3][...])
+        #expect(throws: RecordReader.Fault(field: "a", offset: 0)) { try reader.number("a") as UInt32 }
+    }
+
+    @Test("A length above the limit, another number than 0 or 1, and bytes that are not UTF-8 are faults")
+    func faults() {
+        #expect(throws: RecordReader.Fault.self) {
+            var reader = RecordReader([2, 0, 0, 0, 65, 66][...])
+            return try reader.text(limit: 1, "a")
+        }
+        #expect(throws: RecordReader.Fault.self) {
+            var reader = RecordReader([2][...])
+            return try reader.flag("a")
+        }
+        #expect(throws: RecordReader.Fault.self) {
+            var reader = RecordReader([1, 0, 0, 0, 0xFF][...])
+            return try reader.text(limit: 1, "a")
+        }
+        #expect(throws: RecordReader.Fault.self) {
+            var reader = RecordReader([0xFF, 0xFF, 0xFF, 0xFF][...])
+            return try reader.counted(limit: .max, "a")
+        }
+    }
+}
