@@ -1,4 +1,4 @@
-import CLinux
+import Glibc
 import MartletStorage
 
 /// The folder that a cache lies in.

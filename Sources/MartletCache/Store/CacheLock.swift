@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import MartletStorage
 import Synchronization
@@ -49,9 +48,11 @@ final class CacheLock: Sendable {
             do throws(StorageError) {
                 let own = try folder.files.status(of: candidate).identity
                 if try folder.files.status(at: path).identity == own { return candidate }
-            } catch  where error.code != ENOENT {
-                folder.files.unlock(candidate)
-                throw error
+            } catch {
+                if error.code != ENOENT {
+                    folder.files.unlock(candidate)
+                    throw error
+                }
             }
             folder.files.unlock(candidate)
             file = nil

@@ -1,4 +1,4 @@
-import CLinux
+import Glibc
 import MartletStorage
 import Synchronization
 

@@ -1,4 +1,4 @@
-import CLinux
+import Glibc
 import MartletStorage
 import Synchronization
 
@@ -14,10 +14,11 @@ extension DiskCache {
         }
         guard ledger.used > limit - byteCount else { return true }
         // What other processes stored is not known here. It takes its turn once it amounts to something.
-        let others = state.withLock { state in
-            ledger.added &- state.addedAtScan &- state.ownAdded
+        let added = ledger.added
+        let (others, isComplete) = state.withLock { state in
+            (added &- state.addedAtScan &- state.ownAdded, state.statistics.isIndexComplete)
         }
-        if !wasCounted, others > max(limit / 8, 1 << 20) {
+        if !wasCounted, !isComplete || others > max(limit / 8, 1 << 20) {
             try reconcile(&ledger)
             wasCounted = true
         }

@@ -1,4 +1,4 @@
-import CLinux
+import Glibc
 package import MartletStorage
 import Synchronization
 

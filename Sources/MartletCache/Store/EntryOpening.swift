@@ -1,4 +1,4 @@
-import CLinux
+import Glibc
 import MartletStorage
 
 /// Opens an entry's file, and that of its body.

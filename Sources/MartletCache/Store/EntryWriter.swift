@@ -1,4 +1,4 @@
-import CLinux
+import Glibc
 import MartletStorage
 package import MartletWire
 import Synchronization

@@ -1,4 +1,4 @@
-import CLinux
+import Glibc
 import MartletStorage
 
 /// What lies in a cache's folder.
@@ -26,7 +26,8 @@ struct FolderScan: Sendable {
                 continue
             }
             guard status.kind == .file else { continue }
-            byteCount &+= status.allocatedByteCount
+            // The lock file occupies nothing until its first numbers are written, which is about to happen.
+            byteCount &+= file == .lock ? max(4096, status.allocatedByteCount) : status.allocatedByteCount
             switch file {
             case .entry(let name):
                 let record = DiskIndex.Record(

@@ -6,6 +6,12 @@ package struct RecordReader: Sendable {
         package var field: String
         /// Where in the record.
         package var offset: Int
+
+        /// A fault of a field, at a place.
+        package init(field: String, offset: Int) {
+            self.field = field
+            self.offset = offset
+        }
     }
 
     private let bytes: ArraySlice<UInt8>

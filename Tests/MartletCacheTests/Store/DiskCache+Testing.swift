@@ -1,4 +1,5 @@
 import MartletCacheChild
+import MartletWire
 
 @testable import MartletCache
 

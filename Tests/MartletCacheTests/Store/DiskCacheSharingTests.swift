@@ -67,12 +67,12 @@ struct DiskCacheSharingTests {
     func processes() async throws {
         let scene = try CacheFolderScene()
         async let first = CacheChild.run(
-            scene.path, limit: 2 << 20, seed: 1, count: 400, urls: 60, maximum: 200_000)
+            scene.path, limit: 2 << 20, seed: 1, count: 250, urls: 60, maximum: 200_000)
         async let second = CacheChild.run(
-            scene.path, limit: 2 << 20, seed: 2, count: 400, urls: 60, maximum: 200_000)
+            scene.path, limit: 2 << 20, seed: 2, count: 250, urls: 60, maximum: 200_000)
         for (output, status) in try await [first, second] {
             #expect(status == 0)
-            #expect(output.count == 400)
+            #expect(output.count == 250)
             #expect(!output.contains("!"))
             #expect(output.contains("h") && output.contains("s"))
         }
