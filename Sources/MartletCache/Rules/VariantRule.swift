@@ -13,25 +13,27 @@ package enum VariantRule {
     /// The variants that make room for a new one, by index: those it replaces, and, where there are more than a limit,
     /// those that came first.
     ///
+    /// A response that was chosen by nothing answers every request, so it replaces all, and is replaced by any. Another
+    /// replaces the one that was chosen by the same, and what has another key but lies in the same place.
+    ///
     /// - Parameters:
     ///   - new: the head that is to be stored.
-    ///   - variants: what is stored under its key.
+    ///   - heads: what is stored where it goes.
     ///   - limit: the most variants, the new one included.
-    package static func displaced(by new: StoredHead, in variants: [StoredVariant], limit: Int) -> [Int] {
+    package static func displaced(by new: StoredHead, in heads: [StoredHead], limit: Int) -> [Int] {
         var displaced: [Int] = []
         var others: [Int] = []
-        for index in variants.indices {
-            if variants[index].head.selections == new.selections {
-                displaced.append(index)
-            } else {
-                others.append(index)
-            }
+        for (index, head) in heads.enumerated() {
+            let goes =
+                new.selections.isEmpty || head.selections.isEmpty || head.selections == new.selections
+                || head.key != new.key
+            if goes { displaced.append(index) } else { others.append(index) }
         }
         let excess = others.count - (max(1, limit) - 1)
         if excess > 0 {
             let oldestFirst = others.sorted { left, right in
-                let leftTime = variants[left].head.responseTime
-                let rightTime = variants[right].head.responseTime
+                let leftTime = heads[left].responseTime
+                let rightTime = heads[right].responseTime
                 return leftTime == rightTime ? left < right : leftTime < rightTime
             }
             displaced += oldestFirst.prefix(excess)

@@ -22,7 +22,10 @@ extension DiskCache {
                 emit(.noRoom(entry.head.key))
                 return false
             }
-            let (name, others) = place(for: entry.head)
+            let (name, replaced) = place(for: entry.head)
+            // What could not be removed before would be found again, now that its key is no longer hidden.
+            let isHidden = state.withLock { $0.hidden.contains(name.digest) }
+            let others = isHidden ? EntryName.all(of: name.digest).filter { $0 != name } : replaced
             for other in others { try discard(other, &ledger) }
             try put(bytes, entry, body, as: name, &ledger)
             state.withLock { state in
@@ -60,19 +63,23 @@ extension DiskCache {
     /// Where a response goes, and which variants it replaces besides the one that is there.
     private func place(for head: StoredHead) -> (EntryName, [EntryName]) {
         let digest = CacheDigest(head.key)
-        let names = (0..<EntryName.slotLimit).map { EntryName(digest: digest, slot: $0) }
+        let names = EntryName.all(of: digest)
         let held = names.filter { (try? files.status(at: folder.path(of: .entry($0)))) != nil }
         guard !head.selections.isEmpty else { return (names[0], held.filter { $0.slot != 0 }) }
         var replaced: [EntryName] = []
-        var variants: [(place: EntryName, head: StoredHead)] = []
+        var variants: [EntryName] = []
+        var heads: [StoredHead] = []
         for name in held {
             if let opened = try? EntryOpening.open(name, in: folder) {
-                variants.append((name, opened.entry.head))
+                variants.append(name)
+                heads.append(opened.entry.head)
             } else {
                 replaced.append(name)
             }
         }
-        replaced += VariantRule.replaced(by: head, among: variants)
+        replaced += VariantRule.displaced(by: head, in: heads, limit: EntryName.slotLimit).map {
+            variants[$0]
+        }
         let free = names.filter { !held.contains($0) }
         let name = (replaced + free).min { $0.slot < $1.slot } ?? names[0]
         return (name, replaced.filter { $0 != name })

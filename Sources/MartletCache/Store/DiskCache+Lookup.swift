@@ -11,14 +11,19 @@ extension DiskCache {
             if let other = found, other.head.responseTime > reader.head.responseTime { continue }
             found = reader
         }
-        state.withLock { state in
-            if found != nil { state.statistics.hits += 1 } else { state.statistics.misses += 1 }
-        }
-        if let found { touch(found) }
+        noteUse(of: found)
         return found
     }
 
-    /// All variants of a key, none of which counts as used.
+    /// Notes which of the variants of a key answered: it counts as used; none is a miss.
+    package func noteUse(of reader: EntryReader?) {
+        state.withLock { state in
+            if reader != nil { state.statistics.hits += 1 } else { state.statistics.misses += 1 }
+        }
+        if let reader { touch(reader) }
+    }
+
+    /// All variants of a key, none of which counts as used until ``noteUse(of:)`` says so.
     package func variants(of key: CacheKey) -> [EntryReader] {
         readers(of: key)
     }

@@ -9,8 +9,25 @@ extension DiskCache {
     /// ``EntryWriter/commit(trailers:if:)``.
     package func remove(_ key: CacheKey) {
         let digest = CacheDigest(key)
-        let isGone = remove((0..<EntryName.slotLimit).map { EntryName(digest: digest, slot: $0) })
+        let isGone = remove(EntryName.all(of: digest))
         if !isGone { state.withLock { _ = $0.hidden.insert(digest) } }
+    }
+
+    /// Removes one variant, unless another has taken its place. Where the disk cannot be written, all of its key are misses
+    /// from then on.
+    package func remove(_ reader: EntryReader) {
+        do throws(StorageError) {
+            try withLedger { (ledger) throws(StorageError) in
+                guard EntryIdentity.read(folder, reader.name)?.generation == reader.entry.generation else {
+                    return
+                }
+                try discard(reader.name, &ledger)
+            }
+        } catch {
+            if error.code == ENOENT { return }
+            note(error)
+            state.withLock { _ = $0.hidden.insert(reader.name.digest) }
+        }
     }
 
     private func remove(_ names: [EntryName]) -> Bool {

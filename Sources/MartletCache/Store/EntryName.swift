@@ -6,4 +6,9 @@ struct EntryName: Hashable, Sendable {
     let digest: CacheDigest
     /// 0 up to and not including ``slotLimit``.
     let slot: Int
+
+    /// The names of all variants of a key.
+    static func all(of digest: CacheDigest) -> [EntryName] {
+        (0..<slotLimit).map { EntryName(digest: digest, slot: $0) }
+    }
 }

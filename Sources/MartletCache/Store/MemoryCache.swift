@@ -60,6 +60,25 @@ package final class MemoryCache: Sendable {
         }
     }
 
+    /// All variants of a key, none of which counts as used until ``noteUse(of:)`` says so.
+    package func variants(of key: CacheKey) -> [MemoryEntry] {
+        state.withLock { state in (state.places[key] ?? []).compactMap { state.slots[$0]?.entry } }
+    }
+
+    /// Notes which of the variants of a key answered: it counts as used, if it is still held; none is a miss.
+    package func noteUse(of entry: MemoryEntry?) {
+        state.withLock { state in
+            guard let entry else {
+                state.statistics.misses += 1
+                return
+            }
+            state.statistics.hits += 1
+            for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
+                state.policy.touch(place)
+            }
+        }
+    }
+
     /// Puts an entry in the place of the one that it replaces (see ``VariantRule``).
     ///
     /// An entry above an eighth of the limit is not taken; then what it would have replaced is gone all the same.
@@ -95,6 +114,15 @@ package final class MemoryCache: Sendable {
     package var unwritten: [MemoryEntry] {
         state.withLock { state in
             state.slots.compactMap { slot in slot.flatMap { $0.isOnDisk ? nil : $0.entry } }
+        }
+    }
+
+    /// Removes one variant, unless another has taken its place.
+    package func remove(_ entry: MemoryEntry) {
+        state.withLock { state in
+            for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
+                remove(place, &state)
+            }
         }
     }
 
@@ -135,9 +163,9 @@ package final class MemoryCache: Sendable {
     }
 
     private func replaced(by head: StoredHead, in state: State) -> [Int] {
-        let places = state.places[head.key] ?? []
-        let held = places.compactMap { place in state.slots[place].map { (place, $0.entry.head) } }
-        return VariantRule.replaced(by: head, among: held)
+        let places = (state.places[head.key] ?? []).filter { state.slots[$0] != nil }
+        let heads = places.compactMap { state.slots[$0]?.entry.head }
+        return VariantRule.displaced(by: head, in: heads, limit: EntryName.slotLimit).map { places[$0] }
     }
 
     private func remove(_ place: Int, _ state: inout State) {

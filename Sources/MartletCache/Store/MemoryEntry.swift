@@ -2,8 +2,10 @@ import MartletWire
 
 /// A response in memory, whole and unchanging.
 package final class MemoryEntry: Sendable {
+    /// What is decided by: the head, read once, so that a hit reads no fields.
+    package let variant: StoredVariant
     /// All but the body.
-    package let head: StoredHead
+    package var head: StoredHead { variant.head }
     /// The body.
     package let body: [UInt8]
     /// What it counts for in bytes: the body, the texts of the head, and 512 for what holds them.
@@ -11,7 +13,7 @@ package final class MemoryEntry: Sendable {
 
     /// An entry of a head and a body.
     package init(head: StoredHead, body: [UInt8]) {
-        self.head = head
+        variant = StoredVariant(head: head, bodyLength: UInt64(body.count))
         self.body = Self.exact(body)
         var cost = 512 + body.count + head.key.url.utf8.count + head.key.partition.utf8.count
         cost += head.reason.utf8.count

@@ -120,16 +120,26 @@ struct VaryTests {
 
     @Test("A ninth variant takes the place of the one that came first, an equal one that of its like")
     func variantLimit() {
-        func variant(_ number: Int) -> StoredVariant {
-            Scene.stored(
-                "", came: Int64((number * 5) % 8), selections: [.init(name: "foo", value: "\(number)")])
-        }
-        let variants = (0..<8).map(variant)
-        #expect(VariantRule.displaced(by: variant(8).head, in: variants, limit: 8) == [0])
-        #expect(VariantRule.displaced(by: variant(3).head, in: variants, limit: 8) == [3])
-        #expect(VariantRule.displaced(by: variant(9).head, in: Array(variants.prefix(7)), limit: 8).isEmpty)
-        #expect(VariantRule.displaced(by: variant(8).head, in: variants, limit: 1) == Array(0..<8))
-        #expect(VariantRule.displaced(by: variant(8).head, in: variants, limit: 6) == [0, 2, 5])
+        let heads = (0..<8).map { variant($0).head }
+        #expect(VariantRule.displaced(by: variant(8).head, in: heads, limit: 8) == [0])
+        #expect(VariantRule.displaced(by: variant(3).head, in: heads, limit: 8) == [3])
+        #expect(VariantRule.displaced(by: variant(9).head, in: Array(heads.prefix(7)), limit: 8).isEmpty)
+        #expect(VariantRule.displaced(by: variant(8).head, in: heads, limit: 1) == Array(0..<8))
+        #expect(VariantRule.displaced(by: variant(8).head, in: heads, limit: 6) == [0, 2, 5])
         #expect(VariantRule.displaced(by: variant(8).head, in: [], limit: -1).isEmpty)
+    }
+
+    @Test("What answers every request replaces all variants, is replaced by any, and so is another key's")
+    func unselected() {
+        let all = Scene.stored("").head
+        let foreign = Scene.stored("", selections: [.init(name: "bar", value: "1")], partition: "other").head
+        let heads = [variant(1).head, all, variant(2).head, foreign]
+        #expect(VariantRule.displaced(by: all, in: heads, limit: 8) == [0, 1, 2, 3])
+        #expect(VariantRule.displaced(by: variant(2).head, in: heads, limit: 8) == [1, 2, 3])
+    }
+
+    private func variant(_ number: Int) -> StoredVariant {
+        Scene.stored(
+            "", came: Int64((number * 5) % 8), selections: [.init(name: "foo", value: "\(number)")])
     }
 }

@@ -76,6 +76,23 @@ struct DiskCacheFaultTests {
         #expect(try scene.entryFiles.count == 2)
     }
 
+    @Test("D10: variants that could not be removed stay misses when another one is stored")
+    func hiddenVariants() throws {
+        let scene = try CacheFolderScene()
+        let files = FaultyFileSystem()
+        let cache = try scene.cache(files: files)
+        cache.put("a", seed: 1, language: "en")
+        cache.put("a", seed: 2, language: "fr")
+        files.fail(.init(.remove, code: EROFS))
+        cache.remove(CacheKey(url: "a"))
+        #expect(cache.seed(of: "a", language: "fr") == 0)
+        files.mend()
+        cache.put("a", seed: 3, language: "en")
+        #expect(cache.seed(of: "a", language: "en") == 3)
+        #expect(cache.seed(of: "a", language: "fr") == 0)
+        #expect(try cache.statistics.byteCount == scene.allocated)
+    }
+
     @Test("D11: a folder that is removed is a miss, and is made again for what is stored next")
     func vanishing() throws {
         let scene = try CacheFolderScene()

@@ -1,0 +1,99 @@
+import MartletWire
+
+@testable import MartletCache
+
+/// Carries out on a store what the rules decide, as a client does, with a network of a test's own.
+final class CacheDriver {
+    /// A request on its way: what was found for it, and when it was sent.
+    struct Exchange {
+        let request: CacheRequest
+        let readers: [EntryReader]
+        let variants: [StoredVariant]
+        let decision: CacheDecision
+        let epoch: InvalidationLedger.Epoch
+
+        /// The fields that the cache adds to the request; `nil` where nothing is sent.
+        var added: FieldBlock? {
+            switch decision {
+            case .validate(let plan), .serveThenValidate(_, let plan),
+                .serveStaleWhileRevalidating(_, let plan):
+                plan.fields
+            case .forward(let plan): plan.fields
+            case .serve, .unsatisfiable: nil
+            }
+        }
+    }
+
+    /// What the caller gets.
+    struct Answer: Equatable {
+        var head: ResponseHead
+        var body: String
+        var isStored = false
+    }
+
+    let disk: DiskCache
+    private(set) var ledger = InvalidationLedger()
+    private(set) var sentCount = 0
+
+    init(_ disk: DiskCache) {
+        self.disk = disk
+    }
+
+    /// Looks a request up, and decides.
+    func begin(_ request: CacheRequest, at seconds: Int64) -> Exchange {
+        let readers = disk.variants(of: request.key)
+        let variants = readers.map { StoredVariant(head: $0.head, bodyLength: $0.byteCount) }
+        let decision = CacheDecision(request, variants: variants, now: Scene.at(seconds))
+        return Exchange(
+            request: request, readers: readers, variants: variants, decision: decision, epoch: ledger.epoch)
+    }
+
+    /// The stored answer, where no network is needed.
+    func hit(_ exchange: Exchange) throws -> Answer? {
+        guard case .serve(let answer) = exchange.decision else {
+            disk.noteUse(of: nil)
+            return nil
+        }
+        return try stored(answer, exchange)
+    }
+
+    private func stored(_ answer: CachedAnswer, _ exchange: Exchange) throws -> Answer {
+        let reader = exchange.readers[answer.variant]
+        disk.noteUse(of: reader)
+        let body = try reader.contents(limit: 1 << 20)
+        return Answer(head: answer.head, body: String(decoding: body, as: UTF8.self), isStored: true)
+    }
+
+    /// Carries out what is to be done with an answer of the network.
+    func end(
+        _ exchange: Exchange, _ response: ResponseHead, _ body: String = "", at seconds: Int64
+    ) throws -> Answer {
+        sentCount += 1
+        let decider = ResponseDecider(
+            exchange.request, after: exchange.decision, variants: exchange.variants)
+        let decided = decider.received(
+            response, requestTime: Scene.at(seconds), responseTime: Scene.at(seconds))
+        for freshening in decided.freshened {
+            _ = disk.updateHead(of: exchange.readers[freshening.variant], to: freshening.head)
+        }
+        for index in decided.removed { disk.remove(exchange.readers[index]) }
+        if case .store(let head) = decided.storage, let writer = disk.begin(head) {
+            writer.append(Array(body.utf8))
+            writer.commit { ledger.holds(exchange.epoch, for: exchange.request.key.url) }
+        }
+        switch decided.delivery {
+        case .network: return Answer(head: response, body: body)
+        case .stored(let answer), .staleOnError(let answer): return try stored(answer, exchange)
+        case .repeatUnconditionally: return Answer(head: response, body: "again")
+        }
+    }
+
+    /// Carries out what an answer to another method means for what is stored.
+    func changed(_ method: String, _ url: String, _ response: ResponseHead) {
+        let targets = InvalidationRule.targets(method: method, url: url, response: response) { $0 }
+        for target in targets {
+            ledger.invalidate(target)
+            disk.remove(CacheKey(url: target))
+        }
+    }
+}
