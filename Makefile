@@ -2,7 +2,7 @@
 
 SWIFT ?= swift
 SOURCES := Package.swift Sources Tests Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/*/Package.swift) \
-	$(wildcard Benchmarks/Sources Benchmarks/Soak/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Hello Benchmarks/Dependencies)
+	$(wildcard Benchmarks/Sources Benchmarks/Soak/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Cache/Sources/CacheStore Benchmarks/Hello Benchmarks/Dependencies)
 export SWIFT TIME ENTRY INPUT JOBS
 
 # Tests that run at once. Swift's pool has a thread for each processor; hundreds of tests on two of them would make each

@@ -1,0 +1,28 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+// The store of the response cache alone. What it measures is for Martlet's own targets only, so their sources are
+// compiled here as targets of this package, through links to the library's folders.
+let package = Package(
+    name: "martlet-cache-benchmarks",
+    targets: [
+        .target(name: "CLinux"),
+        .target(name: "MartletWire", swiftSettings: settings),
+        .target(name: "MartletStorage", dependencies: ["CLinux"], swiftSettings: settings),
+        .target(
+            name: "MartletCache", dependencies: ["MartletWire", "MartletStorage"], swiftSettings: settings),
+        .executableTarget(
+            name: "cache-store", dependencies: ["MartletCache", "MartletStorage", "MartletWire"],
+            path: "Sources/CacheStore", swiftSettings: settings),
+    ]
+)
