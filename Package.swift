@@ -105,8 +105,8 @@ let package = Package(
         .target(
             name: "MartletFuzzing",
             dependencies: [
-                "MartletWire", "MartletTransport", "MartletCache", "MartletClient", "MartletXML",
-                "MartletImages", httpTypes,
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletClient",
+                "MartletXML", "MartletImages", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),

@@ -41,9 +41,8 @@ struct LayerRule {
     /// One row for each target of the fuzz harness, under `Fuzz`.
     static let fuzzing = [
         LayerRule(
-            "MartletFuzzing", "MartletWire", "MartletTransport", "MartletCache", "MartletClient", "MartletXML",
-            "MartletImages", "HTTPTypes",
-            "Synchronization"),
+            "MartletFuzzing", "MartletWire", "MartletTransport", "MartletStorage", "MartletCache",
+            "MartletClient", "MartletXML", "MartletImages", "HTTPTypes", "Synchronization"),
         LayerRule("MartletFuzzer", "MartletFuzzing", "Dispatch", "Glibc", "Synchronization"),
     ]
 
