@@ -136,4 +136,24 @@ struct RulesOnStoreTests {
         #expect(memory.statistics.hits == 1 && memory.statistics.misses == 1)
         #expect(memory.statistics.entryCount == 1)
     }
+
+    @Test("In memory, too, nothing from before an invalidation comes back, be it new or an updated head")
+    func memoryAfterInvalidation() throws {
+        let memory = MemoryCache(limit: 1 << 20)
+        var ledger = InvalidationLedger()
+        let epoch = ledger.epoch
+        let old = MemoryEntry(head: Scene.stored("ETag: \"1\"").head, body: [1])
+        let news = Scene.stored("ETag: \"1\"\nX-Version: a longer head").head
+        memory.insert(old, isOnDisk: true) { ledger.holds(epoch, for: Scene.url) }
+        let updated = try #require(memory.updateHead(of: old, to: news, isOnDisk: true))
+        #expect(updated.entry.head == news && updated.entry.body == [1] && updated.unwritten.isEmpty)
+        #expect(memory.statistics.byteCount == updated.entry.cost)
+        #expect(memory.updateHead(of: old, to: news, isOnDisk: true) == nil)
+
+        ledger.invalidate(Scene.url)
+        memory.remove(news.key)
+        memory.insert(old, isOnDisk: true) { ledger.holds(epoch, for: Scene.url) }
+        #expect(memory.updateHead(of: updated.entry, to: news, isOnDisk: true) == nil)
+        #expect(memory.variants(of: news.key).isEmpty && memory.statistics.byteCount == 0)
+    }
 }

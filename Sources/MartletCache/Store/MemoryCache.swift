@@ -83,11 +83,17 @@ package final class MemoryCache: Sendable {
     ///
     /// An entry above an eighth of the limit is not taken; then what it would have replaced is gone all the same.
     ///
-    /// - Parameter isOnDisk: whether it need not be written down when it is given up.
+    /// - Parameters:
+    ///   - isOnDisk: whether it need not be written down when it is given up.
+    ///   - isCurrent: asked at the last moment, while nothing can be removed: false where what happened since makes it one
+    ///     that must not be found. It must not call the cache.
     /// - Returns: what was given up and is not on disk, oldest first.
     @discardableResult
-    package func insert(_ entry: MemoryEntry, isOnDisk: Bool) -> [MemoryEntry] {
+    package func insert(
+        _ entry: MemoryEntry, isOnDisk: Bool, if isCurrent: () -> Bool = { true }
+    ) -> [MemoryEntry] {
         state.withLock { state in
+            guard isCurrent() else { return [] }
             for place in replaced(by: entry.head, in: state) { remove(place, &state) }
             guard entry.cost <= state.limit / 8 else { return isOnDisk ? [] : [entry] }
             let place = state.free.popLast() ?? state.slots.count
@@ -98,6 +104,25 @@ package final class MemoryCache: Sendable {
             state.statistics.entryCount += 1
             state.statistics.byteCount += entry.cost
             return shrink(to: state.limit, &state)
+        }
+    }
+
+    /// Replaces the head of an entry by that of a 304's, the body staying (RFC 9111 §4.3.4).
+    ///
+    /// - Parameter isOnDisk: whether the disk has the new head, too.
+    /// - Returns: the entry with the new head, and what was given up for it and is not on disk; `nil` where the entry is
+    ///   gone or was replaced meanwhile.
+    package func updateHead(
+        of entry: MemoryEntry, to head: StoredHead, isOnDisk: Bool
+    ) -> (entry: MemoryEntry, unwritten: [MemoryEntry])? {
+        guard head.key == entry.head.key else { return nil }
+        let updated = MemoryEntry(head: head, body: entry.body)
+        return state.withLock { state in
+            let places = state.places[head.key] ?? []
+            guard let place = places.first(where: { state.slots[$0]?.entry === entry }) else { return nil }
+            state.slots[place] = Slot(entry: updated, isOnDisk: isOnDisk)
+            state.statistics.byteCount += updated.cost - entry.cost
+            return (updated, shrink(to: state.limit, &state))
         }
     }
 
