@@ -142,10 +142,33 @@ struct MalformedImageTests {
         for _ in 0..<20 { bytes += segment }
         let error = Self.error(bytes, size: 4096, limits: ImageLimits(headByteCount: 200_000))
         #expect(error?.code == .limitExceeded)
-        #expect((200_000...270_000).contains(error?.byteOffset ?? 0))
+        #expect(error?.byteOffset == 200_000)
         #expect(
             Self.error([0xFF, 0xD8] + [UInt8](repeating: 0xFF, count: 1 << 20), size: .max)?.code
                 == .truncated)
+    }
+
+    @Test("A height behind the limit is not found, however the scan before it arrives")
+    func linesBehindLimit() {
+        let frame: [UInt8] = [0xFF, 0xC0, 0, 11, 8, 0, 0, 0, 9, 1, 1, 0x11, 0]
+        let scan: [UInt8] = [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 0x3F, 0]
+        let head = [0xFF, 0xD8] + frame + scan
+        let lines: [UInt8] = [0xFF, 0xDC, 0, 4, 0, 77]
+        let limits = ImageLimits(headByteCount: 64)
+        for count in [0, 64 - head.count, 65 - head.count, 200] {
+            for end in [lines, []] {
+                let bytes = head + [UInt8](repeating: 1, count: count) + end
+                let whole = Self.error(bytes, size: .max, limits: limits)
+                let isFound = !end.isEmpty && head.count + count <= 64
+                #expect((whole == nil) == isFound, "\(count)")
+                if head.count + count > 64 {
+                    #expect(whole?.code == .limitExceeded && whole?.byteOffset == 64)
+                }
+                for size in [1, 3, 64] {
+                    #expect(Self.error(bytes, size: size, limits: limits) == whole, "\(count), \(size)")
+                }
+            }
+        }
     }
 
     @Test("A mebibyte of sub-blocks, segments or fill bytes takes linear time")

@@ -108,7 +108,11 @@ struct JPEGReader: ImageFileReader {
     private mutating func takeScan(
         _ bytes: inout ImageBytes, _ facts: inout ImageFacts
     ) throws(ImageError) -> Bool {
-        guard bytes.skipToMarker(), let marker = bytes.byte(1) else { return false }
+        let place = bytes.offset
+        guard bytes.skipToMarker() else { return false }
+        // How far it may go is checked at the marker, be the data before it here at once or not.
+        guard bytes.offset == place else { return true }
+        guard let marker = bytes.byte(1) else { return false }
         switch marker {
         case 0xFF:
             bytes.skip(1)

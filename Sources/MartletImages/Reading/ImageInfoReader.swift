@@ -71,11 +71,7 @@ public struct ImageInfoReader: Sendable {
 
     private mutating func run() throws(ImageError) {
         while !bytes.isSkipping {
-            guard facts.size != nil || bytes.offset <= limits.headByteCount else {
-                throw ImageError(
-                    .limitExceeded, format: format, at: bytes.offset,
-                    "the size is not within the first \(limits.headByteCount) bytes")
-            }
+            try checkHead()
             guard var file else {
                 guard let found = try ImageSignature.format(of: bytes) else { return }
                 format = found
@@ -98,8 +94,19 @@ public struct ImageInfoReader: Sendable {
                 isComplete = true
                 return
             }
-            if !goesOn { return }
+            if !goesOn {
+                // As it would be with the next byte, if this were not the last piece.
+                return try checkHead()
+            }
         }
+    }
+
+    /// Checks that the size is known, or may still be found. The place is the same whatever the pieces.
+    private func checkHead() throws(ImageError) {
+        guard facts.size == nil, bytes.offset > limits.headByteCount else { return }
+        throw ImageError(
+            .limitExceeded, format: format, at: limits.headByteCount,
+            "the size is not within the first \(limits.headByteCount) bytes")
     }
 
     private func check(_ size: ImageSize, at place: Int) throws(ImageError) {
