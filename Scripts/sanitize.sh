@@ -34,6 +34,7 @@ case "${1:-}" in
         run thread .build-tsan "$preload"
         ;;
     address)
+        export LSAN_OPTIONS="suppressions=$PWD/Scripts/sanitize/leaks.txt"
         run address .build-asan
         ;;
     *)

@@ -59,9 +59,11 @@ extension FuzzEntry {
         let metadataEnd = bytes.count - bodyCount
         put(UInt32(metadataEnd - preamble), at: 8, in: &bytes)
         if bodyCount > 0, metadataEnd >= preamble + 21 {
-            put(CRC32(bytes.span.extracting(metadataEnd..<bytes.count)).value, at: preamble + 17, in: &bytes)
+            put(
+                RecordChecksum(bytes.span.extracting(metadataEnd..<bytes.count)).value, at: preamble + 17,
+                in: &bytes)
         }
-        var checksum = CRC32()
+        var checksum = RecordChecksum()
         checksum.update(bytes.span.extracting(0..<12))
         checksum.update(bytes.span.extracting(preamble..<metadataEnd))
         put(checksum.value, at: 12, in: &bytes)

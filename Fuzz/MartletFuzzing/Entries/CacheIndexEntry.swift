@@ -32,11 +32,11 @@ extension FuzzEntry {
     private static func mended(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.count >= headerByteCount else { return bytes }
         var bytes = bytes
-        put(CRC32(bytes.span.extracting(0..<8)).value, at: 8, in: &bytes)
+        put(RecordChecksum(bytes.span.extracting(0..<8)).value, at: 8, in: &bytes)
         var start = headerByteCount
         while start + recordByteCount <= bytes.count {
             let end = start + recordByteCount
-            put(CRC32(bytes.span.extracting(start..<(end - 4))).value, at: end - 4, in: &bytes)
+            put(RecordChecksum(bytes.span.extracting(start..<(end - 4))).value, at: end - 4, in: &bytes)
             start = end
         }
         return bytes

@@ -33,7 +33,8 @@ struct CacheLedger: Sendable {
             let used: UInt64 = try reader.number("used")
             let added: UInt64 = try reader.number("added")
             let checksum: UInt32 = try reader.number("checksum")
-            guard version == Self.version, checksum == CRC32(bytes.span.extracting(0..<24)).value else {
+            guard version == Self.version, checksum == RecordChecksum(bytes.span.extracting(0..<24)).value
+            else {
                 return
             }
             (self.used, self.added) = (used, added)
@@ -83,7 +84,7 @@ struct CacheLedger: Sendable {
         writer.write(UInt16(0))
         writer.write(used)
         writer.write(added)
-        writer.write(CRC32(writer.bytes.span).value)
+        writer.write(RecordChecksum(writer.bytes.span).value)
         // Of numbers that nobody has counted yet, nothing is written that looks as if somebody had.
         if !isKnown { return }
         try files.write(all: writer.bytes, to: file, at: 0)

@@ -123,7 +123,7 @@ package enum EntryCodec {
     }
 
     private static func checksum(of bytes: [UInt8], metadataCount: Int) -> UInt32 {
-        var checksum = CRC32()
+        var checksum = RecordChecksum()
         checksum.update(bytes.span.extracting(0..<12))
         checksum.update(bytes.span.extracting(preambleByteCount..<(preambleByteCount + metadataCount)))
         return checksum.value

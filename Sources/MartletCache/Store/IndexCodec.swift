@@ -18,7 +18,7 @@ package enum IndexCodec {
         writer.write(raw: magic)
         writer.write(version)
         writer.write(UInt16(0))
-        writer.write(CRC32(writer.bytes.span).value)
+        writer.write(RecordChecksum(writer.bytes.span).value)
         for record in records {
             let start = writer.bytes.count
             writer.write(record.name.digest.high)
@@ -27,7 +27,7 @@ package enum IndexCodec {
             writer.write(UInt8(record.name.slot))
             writer.write(record.isMarked)
             writer.write(UInt16(0))
-            writer.write(CRC32(writer.bytes.span.extracting(start..<writer.bytes.count)).value)
+            writer.write(RecordChecksum(writer.bytes.span.extracting(start..<writer.bytes.count)).value)
         }
         return writer.bytes
     }
@@ -39,7 +39,7 @@ package enum IndexCodec {
         guard let version: UInt16 = try? header.number("version"), version == Self.version,
             let _: UInt16 = try? header.number("flags"),
             let checksum: UInt32 = try? header.number("checksum"),
-            checksum == CRC32(bytes.span.extracting(0..<8)).value
+            checksum == RecordChecksum(bytes.span.extracting(0..<8)).value
         else { return nil }
         var records: [IndexRecord] = []
         let count = (bytes.count - headerByteCount) / recordByteCount
@@ -47,7 +47,8 @@ package enum IndexCodec {
         for place in 0..<count {
             let start = headerByteCount + place * recordByteCount
             let end = start + recordByteCount
-            if let record = record(bytes[start..<end], CRC32(bytes.span.extracting(start..<(end - 4))).value)
+            if let record = record(
+                bytes[start..<end], RecordChecksum(bytes.span.extracting(start..<(end - 4))).value)
             {
                 records.append(record)
             }

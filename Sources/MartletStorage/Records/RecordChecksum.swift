@@ -2,7 +2,7 @@
 ///
 /// It tells a damaged file from a whole one, any single flipped bit for certain. It is no defence against somebody who
 /// may write the file.
-package struct CRC32: Sendable {
+package struct RecordChecksum: Sendable {
     /// Eight tables of 256: what a byte does, followed by none to seven zero bytes.
     private static let tables: [UInt32] = {
         var tables = [UInt32](repeating: 0, count: 8 * 256)

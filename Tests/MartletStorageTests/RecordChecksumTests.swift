@@ -2,8 +2,8 @@ import MartletStorage
 import Testing
 
 @Suite("CRC-32")
-struct CRC32Tests {
-    private func checksum(_ bytes: [UInt8]) -> UInt32 { CRC32(bytes.span).value }
+struct RecordChecksumTests {
+    private func checksum(_ bytes: [UInt8]) -> UInt32 { RecordChecksum(bytes.span).value }
 
     @Test(
         "The checksums are those that gzip and PNG have",
@@ -19,7 +19,7 @@ struct CRC32Tests {
     func pieces() {
         let bytes = (0..<100).map { UInt8($0 * 7 & 0xFF) }
         for split in 0...bytes.count {
-            var checksum = CRC32()
+            var checksum = RecordChecksum()
             checksum.update(bytes.span.extracting(0..<split))
             checksum.update(bytes.span.extracting(split..<bytes.count))
             #expect(checksum.value == self.checksum(bytes))
