@@ -152,7 +152,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
                 // Without a descriptor left the connection stays in the queue, until one is free.
                 guard case .system = error else { return }
                 do {
-                    try await Task.sleep(for: .milliseconds(60))
+                    try await Task.sleep(for: .milliseconds(10))
                 } catch {
                     return
                 }
