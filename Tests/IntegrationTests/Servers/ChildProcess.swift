@@ -68,17 +68,21 @@ final class ChildProcess: Sendable {
         }
     }
 
+    /// How long a program is waited for before it counts as hung, in seconds.
+    private static let patience = 60
+
     /// Waits until something that the program does can be seen from outside: a port, a line of output.
     ///
-    /// - Throws: `ServerFailure` when the program ends first, or ten seconds have passed.
+    /// - Throws: `ServerFailure` when the program ends first, or for a minute nothing is seen.
     func wait(for what: String, until isSeen: () throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(Self.patience)
         while try !isSeen() {
             guard !hasExited else {
                 throw ServerFailure(program: program, reason: "ended before \(what)", log: output)
             }
             guard ContinuousClock.now < deadline else {
-                throw ServerFailure(program: program, reason: "10 s without \(what)", log: output)
+                throw ServerFailure(
+                    program: program, reason: "\(Self.patience) s without \(what)", log: output)
             }
             // The one wait by the clock: no event tells what another process has come to.
             try await Task.sleep(for: .milliseconds(5))
