@@ -60,11 +60,15 @@ enum CookieRecord {
     /// Tabs, ends of lines and `%` as `%` with two digits.
     private static func escaped(_ field: [UInt8]) -> [UInt8] {
         guard field.contains(where: mustEscape) else { return field }
-        return field.flatMap { byte -> [UInt8] in
-            guard mustEscape(byte) else { return [byte] }
-            let digits = Array("0123456789ABCDEF".utf8)
-            return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        var bytes: [UInt8] = []
+        for byte in field {
+            if mustEscape(byte) {
+                PercentEncoding.append(escaped: byte, to: &bytes)
+            } else {
+                bytes.append(byte)
+            }
         }
+        return bytes
     }
 
     private static func mustEscape(_ byte: UInt8) -> Bool {

@@ -114,8 +114,7 @@ package struct RedirectRule: Sendable {
         bytes.reserveCapacity(location.count)
         for byte in location {
             if byte == 0x20 || byte == 0x09 || (byte >= 0x80 && !isText) {
-                let digits = Array("0123456789ABCDEF".utf8)
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+                PercentEncoding.append(escaped: byte, to: &bytes)
             } else {
                 bytes.append(byte)
             }
