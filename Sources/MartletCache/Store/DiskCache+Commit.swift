@@ -9,42 +9,49 @@ extension DiskCache {
         let byteCount: UInt64
     }
 
-    /// Stores an entry; false where there is no room, or where it is no longer wanted.
+    /// Stores an entry, and says under which name; `nil` where there is no room, or where it is no longer wanted.
     ///
     /// - Parameter isCurrent: asked under the lock, which removing takes, too.
     func commit(
         _ entry: StoredEntry, _ body: PendingBody?, if isCurrent: () -> Bool
-    ) throws(StorageError) -> Bool {
-        guard let bytes = EntryCodec.encode(entry) else { return false }
-        return try withLedger { (ledger) throws(StorageError) -> Bool in
-            guard isCurrent() else { return false }
+    ) throws(StorageError) -> EntryName? {
+        guard let bytes = EntryCodec.encode(entry) else { return nil }
+        return try withLedger { (ledger) throws(StorageError) -> EntryName? in
+            guard isCurrent() else { return nil }
             guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else {
                 emit(.noRoom(entry.head.key))
-                return false
+                return nil
             }
             let (name, replaced) = place(for: entry.head)
             // What could not be removed before would be found again, now that its key is no longer hidden.
             let isHidden = state.withLock { $0.hidden.contains(name.digest) }
             let others = isHidden ? EntryName.all(of: name.digest).filter { $0 != name } : replaced
+            let ended = generations(of: others)
             for other in others { try discard(other, &ledger) }
+            noteEnd(entry.head.key, ended)
             try put(bytes, entry, body, as: name, &ledger)
             state.withLock { state in
                 state.hidden.remove(name.digest)
                 state.statistics.stores += 1
             }
-            return true
+            return name
         }
     }
 
     /// Replaces the head of an entry by that of a 304's, the body staying (RFC 9111 §4.3.4).
     ///
+    /// - Parameter isCurrent: asked at the last moment, while nothing can be removed: false where what happened since makes
+    ///   the response one that must not be found.
     /// - Returns: whether it was; not where the entry is gone or was replaced meanwhile.
-    package func updateHead(of reader: EntryReader, to head: StoredHead) -> Bool {
+    package func updateHead(
+        of reader: EntryReader, to head: StoredHead, if isCurrent: () -> Bool = { true }
+    ) -> Bool {
         var entry = reader.entry
         entry.head = head
         guard head.key == reader.head.key, let bytes = EntryCodec.encode(entry) else { return false }
         do throws(StorageError) {
             let isDone = try withLedger { (ledger) throws(StorageError) -> Bool in
+                guard isCurrent() else { return false }
                 guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else { return false }
                 let current = EntryIdentity.read(folder, reader.name)
                 guard current?.generation == entry.generation else { return false }
@@ -92,9 +99,9 @@ extension DiskCache {
     ) throws(StorageError) {
         let path = folder.path(of: .entry(name))
         let bodyPath = folder.path(of: .body(name, generation: entry.generation))
-        var old: (byteCount: UInt64, generation: UInt64?)?
+        var old: (byteCount: UInt64, identity: EntryIdentity?)?
         if let status = try? files.status(at: path), status.kind == .file {
-            old = (status.allocatedByteCount, EntryIdentity.read(folder, name)?.bodyGeneration)
+            old = (status.allocatedByteCount, EntryIdentity.read(folder, name))
         }
         let written = try writeTemporary(bytes, &ledger)
         do throws(StorageError) {
@@ -113,8 +120,11 @@ extension DiskCache {
         }
         if let old {
             ledger.subtract(old.byteCount)
-            if let generation = old.generation, generation != entry.generation {
-                try? discardBody(name, generation, &ledger)
+            if let identity = old.identity, identity.generation != entry.generation {
+                if let generation = identity.bodyGeneration {
+                    try? discardBody(name, generation, &ledger)
+                }
+                noteEnd(entry.head.key, [identity.generation])
             }
         }
         let isLarge = entry.inlineBody == nil

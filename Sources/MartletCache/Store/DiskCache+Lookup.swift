@@ -23,6 +23,12 @@ extension DiskCache {
         if let reader { touch(reader) }
     }
 
+    /// Notes that an entry was used which answered from elsewhere, so that it does not go as if nobody had asked for it. It
+    /// takes no time.
+    func noteUse(ofEntry name: EntryName) {
+        state.withLock { _ = $0.index.touch(name) }
+    }
+
     /// All variants of a key, none of which counts as used until ``noteUse(of:)`` says so.
     package func variants(of key: CacheKey) -> [EntryReader] {
         readers(of: key)

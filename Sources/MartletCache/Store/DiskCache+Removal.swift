@@ -9,24 +9,39 @@ extension DiskCache {
     /// ``EntryWriter/commit(trailers:if:)``.
     package func remove(_ key: CacheKey) {
         let digest = CacheDigest(key)
-        let isGone = remove(EntryName.all(of: digest))
+        let names = EntryName.all(of: digest)
+        let ended = generations(of: names)
+        let isGone = remove(names)
+        noteEnd(key, ended)
         if !isGone { state.withLock { _ = $0.hidden.insert(digest) } }
     }
 
     /// Removes one variant, unless another has taken its place. Where the disk cannot be written, all of its key are misses
     /// from then on.
     package func remove(_ reader: EntryReader) {
+        remove(reader.head.key, [reader.name], generation: reader.entry.generation)
+    }
+
+    /// Removes the variant of a key that has a body, if it is there. Where the disk cannot be written, all of the key are
+    /// misses from then on.
+    package func remove(_ key: CacheKey, generation: UInt64) {
+        remove(key, EntryName.all(of: CacheDigest(key)), generation: generation)
+    }
+
+    private func remove(_ key: CacheKey, _ names: [EntryName], generation: UInt64) {
         do throws(StorageError) {
             try withLedger { (ledger) throws(StorageError) in
-                guard EntryIdentity.read(folder, reader.name)?.generation == reader.entry.generation else {
-                    return
+                for name in names where EntryIdentity.read(folder, name)?.generation == generation {
+                    try discard(name, &ledger)
+                    noteEnd(key, [generation])
                 }
-                try discard(reader.name, &ledger)
             }
         } catch {
             if error.code == ENOENT { return }
             note(error)
-            state.withLock { _ = $0.hidden.insert(reader.name.digest) }
+            let digest = CacheDigest(key)
+            state.withLock { _ = $0.hidden.insert(digest) }
+            noteEnd(key, [generation])
         }
     }
 
@@ -59,7 +74,13 @@ extension DiskCache {
         do throws(StorageError) {
             try withLedger { (ledger) throws(StorageError) in
                 for name in try files.names(inFolder: folder.path) {
-                    switch CacheFile(name: name) {
+                    let file = CacheFile(name: name)
+                    if case .entry(let entry) = file, isWatched,
+                        let opened = try? EntryOpening.open(entry, in: folder)
+                    {
+                        noteEnd(opened.entry.head.key, [opened.entry.generation])
+                    }
+                    switch file {
                     case .entry, .body, .index: try discard(path: "\(folder.path)/\(name)", &ledger)
                     case .temporary, .lock, nil: break
                     }

@@ -5,18 +5,24 @@ import Synchronization
 extension DiskCache {
     /// Begins to store a response.
     ///
-    /// - Parameter expectedByteCount: the body's length where it is known. Room is set aside for all of it at once, and another
-    ///   length is not stored.
+    /// - Parameters:
+    ///   - expectedByteCount: the body's length where it is known. Room is set aside for all of it at once, and another length
+    ///     is not stored.
+    ///   - generation: the number of its body; drawn where it is `nil`.
     /// - Returns: where its body goes; `nil` for a body that is known to be too large, which an event says, and where nothing
     ///   is stored at all.
-    package func begin(_ head: StoredHead, expectedByteCount: UInt64? = nil) -> EntryWriter? {
+    package func begin(
+        _ head: StoredHead, expectedByteCount: UInt64? = nil, generation: UInt64? = nil
+    ) -> EntryWriter? {
         let limit = bodyLimit
         guard limit > 0 else { return nil }
         if let expectedByteCount, expectedByteCount > limit {
             refuse(head.key, tooLarge: expectedByteCount)
             return nil
         }
-        return EntryWriter(head, expectedByteCount: expectedByteCount, in: self)
+        return EntryWriter(
+            head, expectedByteCount: expectedByteCount,
+            generation: generation ?? .random(in: 1 ... .max), in: self)
     }
 
     /// Stores a response that is there as a whole.

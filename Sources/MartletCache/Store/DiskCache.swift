@@ -37,6 +37,8 @@ package final class DiskCache: Sendable {
     private let report: @Sendable (DiskCacheEvent) -> Void
     /// Read and written by any thread, never while it waits for a file.
     let state: Mutex<State>
+    /// Told of each body that ends; set once, when the cache is put behind a store.
+    private let endHandler = Mutex<(@Sendable (CacheKey, UInt64) -> Void)?>(nil)
 
     var files: any FileSystem { folder.files }
 
@@ -81,6 +83,27 @@ package final class DiskCache: Sendable {
     package var bodyLimit: UInt64 { state.withLock { $0.statistics.limit / 8 } }
 
     // MARK: Events
+
+    /// Has a closure called with the generation of each body that is replaced or removed, by this process and not to make
+    /// room. It is called under the lock: it must neither take long nor call the cache.
+    func whenBodyEnds(_ body: @escaping @Sendable (CacheKey, UInt64) -> Void) {
+        endHandler.withLock { $0 = body }
+    }
+
+    /// Says that bodies have ended; what was found under the names of a key may be another key's of the same digest.
+    func noteEnd(_ key: CacheKey, _ generations: [UInt64]) {
+        guard !generations.isEmpty, let handler = endHandler.withLock({ $0 }) else { return }
+        for generation in generations { handler(key, generation) }
+    }
+
+    /// The generations of the bodies that entries name, where somebody is told when they end.
+    func generations(of names: [EntryName]) -> [UInt64] {
+        guard isWatched else { return [] }
+        return names.compactMap { EntryIdentity.read(folder, $0)?.generation }
+    }
+
+    /// Whether somebody is told when bodies end.
+    var isWatched: Bool { endHandler.withLock { $0 != nil } }
 
     func emit(_ event: DiskCacheEvent) { report(event) }
 

@@ -29,18 +29,22 @@ package final class EntryWriter: Sendable {
         var byteCount: UInt64 = 0
         var reserved: UInt64 = 0
         var checksums = BlockChecksums()
+        /// Where it is stored.
+        var name: EntryName?
     }
 
     /// The head it was begun with.
     package let head: StoredHead
     private let expectedByteCount: UInt64?
+    private let generation: UInt64
     private let cache: DiskCache
     /// Held while a piece is written. Readers take it for the time of a read.
     private let state = Mutex(State())
 
-    init(_ head: StoredHead, expectedByteCount: UInt64?, in cache: DiskCache) {
+    init(_ head: StoredHead, expectedByteCount: UInt64?, generation: UInt64, in cache: DiskCache) {
         self.head = head
         self.expectedByteCount = expectedByteCount
+        self.generation = generation
         self.cache = cache
     }
 
@@ -50,6 +54,9 @@ package final class EntryWriter: Sendable {
 
     /// How far it has come.
     package var phase: Phase { state.withLock { $0.phase } }
+
+    /// Where it is stored; `nil` until it is.
+    var name: EntryName? { state.withLock { $0.name } }
 
     /// How many bytes of the body were taken.
     package var byteCount: UInt64 { state.withLock { $0.byteCount } }
@@ -130,7 +137,8 @@ package final class EntryWriter: Sendable {
                 return false
             }
             do throws(StorageError) {
-                if try store(trailers, isCurrent, &state) {
+                if let name = try store(trailers, isCurrent, &state) {
+                    state.name = name
                     state.phase = .committed
                     cache.noteSuccess()
                     return true
@@ -146,11 +154,10 @@ package final class EntryWriter: Sendable {
 
     private func store(
         _ trailers: FieldBlock?, _ isCurrent: () -> Bool, _ state: inout State
-    ) throws(StorageError) -> Bool {
+    ) throws(StorageError) -> EntryName? {
         state.checksums.finish()
         var head = head
         if let trailers { head.trailers = trailers }
-        let generation = UInt64.random(in: 1 ... .max)
         var body: DiskCache.PendingBody?
         if let file = state.file {
             try cache.files.truncate(file, to: state.byteCount)

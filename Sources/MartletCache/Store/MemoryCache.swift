@@ -35,9 +35,18 @@ package final class MemoryCache: Sendable {
 
     /// Read and written by anybody, for the time of a look-up.
     private let state: Mutex<State>
+    /// Told of each entry whose body ends.
+    private let onEnd: @Sendable (MemoryEntry) -> Void
 
     /// A cache of so many bytes; one of 0 holds nothing.
-    package init(limit: Int, order: EvictionOrder = .leastRecentlyUsed) {
+    ///
+    /// - Parameter onEnd: called with each entry that is removed, or replaced by one of another body, and not given up to make
+    ///   room. It is called under the lock: it must neither take long nor call the cache.
+    package init(
+        limit: Int, order: EvictionOrder = .leastRecentlyUsed,
+        onEnd: @escaping @Sendable (MemoryEntry) -> Void = { _ in }
+    ) {
+        self.onEnd = onEnd
         state = Mutex(State(policy: order.makePolicy(), limit: max(0, limit)))
     }
 
@@ -73,7 +82,9 @@ package final class MemoryCache: Sendable {
                 return
             }
             state.statistics.hits += 1
-            for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
+            // Its head may have been replaced since it was found.
+            for place in state.places[entry.head.key] ?? []
+            where state.slots[place]?.entry.representation == entry.representation {
                 state.policy.touch(place)
             }
         }
@@ -94,7 +105,7 @@ package final class MemoryCache: Sendable {
     ) -> [MemoryEntry] {
         state.withLock { state in
             guard isCurrent() else { return [] }
-            for place in replaced(by: entry.head, in: state) { remove(place, &state) }
+            displace(by: entry.head, entry.representation, &state)
             guard entry.cost <= state.limit / 8 else { return isOnDisk ? [] : [entry] }
             let place = state.free.popLast() ?? state.slots.count
             if place == state.slots.count { state.slots.append(nil) }
@@ -116,7 +127,7 @@ package final class MemoryCache: Sendable {
         of entry: MemoryEntry, to head: StoredHead, isOnDisk: Bool
     ) -> (entry: MemoryEntry, unwritten: [MemoryEntry])? {
         guard head.key == entry.head.key else { return nil }
-        let updated = MemoryEntry(head: head, body: entry.body)
+        let updated = entry.updated(to: head)
         return state.withLock { state in
             let places = state.places[head.key] ?? []
             guard let place = places.first(where: { state.slots[$0]?.entry === entry }) else { return nil }
@@ -126,14 +137,44 @@ package final class MemoryCache: Sendable {
         }
     }
 
+    /// Removes what an entry that is stored elsewhere replaces.
+    func displace(by head: StoredHead, representation: UInt64) {
+        state.withLock { displace(by: head, representation, &$0) }
+    }
+
     /// Notes that an entry is on disk now, if it is still held.
-    package func markOnDisk(_ entry: MemoryEntry) {
+    package func markOnDisk(_ entry: MemoryEntry) { markOnDisk(entry, as: nil) }
+
+    /// Notes where on disk an entry is now, if it is still held.
+    func markOnDisk(_ entry: MemoryEntry, as name: EntryName?) {
+        let stored = name.map { entry.stored(as: $0) } ?? entry
         state.withLock { state in
             for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
-                state.slots[place]?.isOnDisk = true
+                state.slots[place] = Slot(entry: stored, isOnDisk: true)
             }
         }
     }
+
+    /// The entry of a body, and whether it is on disk; none of it counts as used.
+    func entry(of key: CacheKey, representation: UInt64) -> (entry: MemoryEntry, isOnDisk: Bool)? {
+        state.withLock { state in
+            for place in state.places[key] ?? [] {
+                if let slot = state.slots[place], slot.entry.representation == representation {
+                    return (slot.entry, slot.isOnDisk)
+                }
+            }
+            return nil
+        }
+    }
+
+    /// The longest body that is taken with a head; `nil` where none is.
+    func bodyLimit(for head: StoredHead) -> Int? {
+        let rest = state.withLock { $0.limit / 8 } - MemoryEntry.cost(of: head)
+        return rest >= 0 ? rest : nil
+    }
+
+    /// The longest body that is taken with the smallest of heads.
+    var bodyLimit: Int { max(0, state.withLock { $0.limit / 8 } - 512) }
 
     /// What is held and not on disk: to be written down before the process ends.
     package var unwritten: [MemoryEntry] {
@@ -146,6 +187,15 @@ package final class MemoryCache: Sendable {
     package func remove(_ entry: MemoryEntry) {
         state.withLock { state in
             for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
+                end(place, &state)
+            }
+        }
+    }
+
+    /// Gives one variant up whose body goes on elsewhere, unless another has taken its place.
+    func drop(_ entry: MemoryEntry) {
+        state.withLock { state in
+            for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
                 remove(place, &state)
             }
         }
@@ -154,14 +204,14 @@ package final class MemoryCache: Sendable {
     /// Removes all variants of a key.
     package func remove(_ key: CacheKey) {
         state.withLock { state in
-            for place in state.places[key] ?? [] { remove(place, &state) }
+            for place in state.places[key] ?? [] { end(place, &state) }
         }
     }
 
     /// Removes everything, also what is not on disk.
     package func removeAll() {
         state.withLock { state in
-            for place in state.slots.indices where state.slots[place] != nil { remove(place, &state) }
+            for place in state.slots.indices where state.slots[place] != nil { end(place, &state) }
         }
     }
 
@@ -191,6 +241,19 @@ package final class MemoryCache: Sendable {
         let places = (state.places[head.key] ?? []).filter { state.slots[$0] != nil }
         let heads = places.compactMap { state.slots[$0]?.entry.head }
         return VariantRule.displaced(by: head, in: heads, limit: EntryName.slotLimit).map { places[$0] }
+    }
+
+    private func displace(by head: StoredHead, _ representation: UInt64, _ state: inout State) {
+        for place in replaced(by: head, in: state) {
+            let isSame = state.slots[place]?.entry.representation == representation
+            if isSame { remove(place, &state) } else { end(place, &state) }
+        }
+    }
+
+    private func end(_ place: Int, _ state: inout State) {
+        let entry = state.slots[place]?.entry
+        remove(place, &state)
+        if let entry { onEnd(entry) }
     }
 
     private func remove(_ place: Int, _ state: inout State) {

@@ -1,0 +1,47 @@
+import Synchronization
+
+extension ResponseStore {
+    /// Removes one variant from both tiers, unless another has taken its place. It blocks on files.
+    package func remove(_ response: StoredResponse) {
+        let key = response.head.key
+        let representation = response.representation
+        changing.withLock { changing in
+            noteChange(key.url)
+            changing.leaving.removeAll { $0.representation == representation }
+            if let held = memory.entry(of: key, representation: representation) { memory.remove(held.entry) }
+            disk?.remove(key, generation: representation)
+        }
+    }
+
+    /// Makes all variants of a key, and of its URL's common key, out of date (RFC 9111 §4.4): they are removed, and what was
+    /// asked for before is not stored behind them. It blocks on files.
+    package func invalidate(_ key: CacheKey) {
+        // First of all, so that whoever is storing sees it at the last moment, or is done before anything is removed.
+        ledger.withLock { $0.invalidate(key.url) }
+        let keys: Set<CacheKey> = [key, CacheKey(url: key.url)]
+        changing.withLock { changing in
+            noteChange(key.url)
+            changing.leaving.removeAll { entry in
+                guard keys.contains(entry.head.key) else { return false }
+                ends.note(entry.head.key, entry.representation)
+                return true
+            }
+            for key in keys {
+                memory.remove(key)
+                disk?.remove(key)
+            }
+        }
+    }
+
+    /// Removes everything from both tiers, also what is not on disk yet. It blocks on files.
+    package func removeAll() {
+        ledger.withLock { $0.invalidateAll() }
+        changing.withLock { changing in
+            changes.withLock { $0.invalidateAll() }
+            for entry in changing.leaving { ends.note(entry.head.key, entry.representation) }
+            changing.leaving = []
+            memory.removeAll()
+            disk?.removeAll()
+        }
+    }
+}
