@@ -4,8 +4,11 @@ import Synchronization
 ///
 /// Both tiers report what ends in them, so each body is told of once, as far as the last ones are remembered.
 final class RepresentationEnds: Sendable {
+    /// Is told the key and which body it was.
+    typealias Listener = @Sendable (CacheKey, UInt64) -> Void
+
     private struct State {
-        var listeners: [@Sendable (CacheKey, UInt64) -> Void] = []
+        var listeners: [Listener] = []
         var told: Set<UInt64> = []
         var order: [UInt64] = []
         var next = 0
@@ -18,15 +21,15 @@ final class RepresentationEnds: Sendable {
     private let state = Mutex(State())
 
     /// Adds a listener.
-    func add(_ listener: @escaping @Sendable (CacheKey, UInt64) -> Void) {
+    func add(_ listener: @escaping Listener) {
         state.withLock { $0.listeners.append(listener) }
     }
 
     /// Tells all listeners that a body has ended, unless they know.
     func note(_ key: CacheKey, _ representation: UInt64) {
-        let listeners = state.withLock { state in
+        let listeners = state.withLock { state -> [Listener] in
             guard !state.listeners.isEmpty, state.told.insert(representation).inserted else {
-                return [@Sendable (CacheKey, UInt64) -> Void]()
+                return []
             }
             if state.order.count < Self.limit {
                 state.order.append(representation)

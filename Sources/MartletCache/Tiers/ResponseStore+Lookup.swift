@@ -1,3 +1,5 @@
+import Synchronization
+
 extension ResponseStore {
     /// The variants of a key that memory holds; none of them counts as used. It takes no time.
     package func inMemory(_ key: CacheKey) -> [StoredResponse] {

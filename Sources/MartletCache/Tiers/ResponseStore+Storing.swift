@@ -1,4 +1,4 @@
-package import MartletWire
+import MartletWire
 import Synchronization
 
 extension ResponseStore {
@@ -88,7 +88,7 @@ extension ResponseStore {
             let isCurrent = { self.holds(epoch, for: key.url) }
             guard isCurrent() else { return StoredResponse(response, head: head) }
             var isOnDisk = false
-            if let disk, let reader = response.reader ?? reader(key, response.representation) {
+            if let disk, let reader = response.reader ?? self.reader(key, response.representation) {
                 isOnDisk = disk.updateHead(of: reader, to: head, if: isCurrent)
             }
             guard isCurrent() else { return StoredResponse(response, head: head) }
@@ -100,7 +100,7 @@ extension ResponseStore {
                 writeDown(&changing)
                 return StoredResponse(updated.entry)
             }
-            let found = isOnDisk ? found(key, response.representation, seen: seen) : nil
+            let found = isOnDisk ? self.found(key, response.representation, seen: seen) : nil
             return found ?? StoredResponse(response, head: head)
         }
     }

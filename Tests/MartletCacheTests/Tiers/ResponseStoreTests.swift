@@ -1,0 +1,292 @@
+import MartletCacheChild
+import MartletWire
+import Synchronization
+import Testing
+
+@testable import MartletCache
+
+@Suite("Memory before the disk")
+struct ResponseStoreTests {
+    private let scene: CacheFolderScene
+    private let disk: DiskCache
+    private let store: ResponseStore
+    private let key = CacheKey(url: "a")
+
+    init() throws {
+        scene = try CacheFolderScene()
+        disk = try scene.cache()
+        store = ResponseStore(memoryLimit: 1 << 20, disk: disk)
+    }
+
+    private func ends() -> @Sendable () -> [UInt64] {
+        let heard = Ends()
+        store.whenRepresentationEnds { _, representation in heard.add(representation) }
+        return { heard.all }
+    }
+
+    private final class Ends: Sendable {
+        private let list = Mutex<[UInt64]>([])
+        func add(_ representation: UInt64) { list.withLock { $0.append(representation) } }
+        var all: [UInt64] { list.withLock { $0 } }
+    }
+
+    @Test(
+        "C1: what is stored is in both tiers, as one body with one number, and outlives the process on disk")
+    func both() throws {
+        let stored = try #require(store.put("a", seed: 3))
+        #expect(stored.isInMemory && stored.seed == 3)
+        let onDisk = try #require(disk.variants(of: key).first)
+        #expect(onDisk.entry.generation == stored.representation)
+        let next = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache())
+        #expect(next.inMemory(key).isEmpty)
+        let found = try #require(next.all(key).first)
+        #expect(found.seed == 3 && found.representation == stored.representation && !found.isInMemory)
+    }
+
+    @Test("A hit on disk moves up, and the next is memory's, with the same number")
+    func movesUp() throws {
+        let stored = try #require(store.put("a", seed: 3))
+        store.trim(to: 0)
+        #expect(!store.remembers("a"))
+        #expect(store.seed(of: "a") == 3)
+        let found = try #require(store.inMemory(key).first)
+        #expect(found.seed == 3 && found.representation == stored.representation)
+        #expect(store.statistics.memory.entryCount == 1)
+    }
+
+    @Test("A hit that was replaced, removed or invalidated since it was found does not move up")
+    func staysDown() throws {
+        for change in 0..<4 {
+            store.put("a", seed: 3)
+            store.trim(to: 0)
+            let old = try #require(store.all(key).first)
+            switch change {
+            case 0: store.put("a", seed: 4)
+            case 1: store.remove(old)
+            case 2: store.invalidate(key)
+            default: store.removeAll()
+            }
+            store.trim(to: 0)
+            store.promote(old)
+            #expect(!store.remembers("a"))
+            #expect(store.seed(of: "a") == (change == 0 ? 4 : 0))
+            #expect(old.seed == 3)
+        }
+    }
+
+    @Test("A body too large for memory is on disk alone, and takes the place of what memory has")
+    func large() throws {
+        store.put("a", seed: 1)
+        #expect(store.remembers("a"))
+        let stored = try #require(store.put("a", seed: 2, count: 200_000))
+        #expect(!store.remembers("a") && stored.seed == 2)
+        let found = try #require(store.find("a"))
+        #expect(found.seed == 2 && found.variant.bodyLength == 200_000)
+        #expect(!store.remembers("a"))
+    }
+
+    @Test("C5: a body too large for any tier is refused, said and counted")
+    func tooLarge() throws {
+        let head = ResponseStore.head("a", seed: 1, count: 1)
+        #expect(store.bodyLimit == disk.bodyLimit)
+        #expect(store.begin(head, expectedByteCount: store.bodyLimit + 1, epoch: store.epoch) == nil)
+        #expect(store.statistics.refusals == 1 && store.statistics.stores == 0)
+        #expect(
+            scene.events == [
+                .tooLarge(key, byteCount: store.bodyLimit + 1, limit: disk.bodyLimit)
+            ])
+    }
+
+    @Test("A head that a 304 updates is updated in both tiers, and stays so when memory gives it up")
+    func freshened() throws {
+        let stored = try #require(store.put("a", seed: 3))
+        var head = stored.head
+        head.fields.append(name: "X-News", value: "1")
+        head.responseTime = WallTime(milliseconds: 9000)
+        let updated = store.freshen(stored, to: head, epoch: store.epoch)
+        #expect(updated.head == head && updated.isInMemory && updated.seed == 3)
+        #expect(updated.representation == stored.representation)
+        #expect(store.inMemory(key).first?.head == head)
+        store.trim(to: 0)
+        let found = try #require(store.all(key).first)
+        #expect(found.head == head && found.representation == stored.representation)
+        #expect(store.statistics.disk?.updates == 1)
+        // One found on disk alone is updated there, and may move up with its new head.
+        let again = store.freshen(found, to: stored.head, epoch: store.epoch)
+        #expect(!again.isInMemory && again.head == stored.head)
+        store.promote(again)
+        #expect(store.inMemory(key).first?.head == stored.head)
+    }
+
+    @Test("A 304 from before an invalidation has its answer, and stores nothing")
+    func lateFreshening() throws {
+        let stored = try #require(store.put("a", seed: 3))
+        let epoch = store.epoch
+        var head = stored.head
+        head.fields.append(name: "X-News", value: "1")
+        store.invalidate(key)
+        let updated = store.freshen(stored, to: head, epoch: epoch)
+        #expect(updated.head == head && updated.seed == 3)
+        #expect(store.seed(of: "a") == 0)
+        #expect(try scene.entryFiles.isEmpty)
+    }
+
+    @Test("What another process stored later wins over memory's, which goes")
+    func otherProcess() throws {
+        let ends = self.ends()
+        let old = try #require(store.put("a", seed: 1, time: 1000))
+        let other = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache())
+        other.put("a", seed: 2, time: 2000)
+        #expect(store.inMemory(key).map(\.seed) == [1])
+        #expect(store.all(key).map(\.seed) == [2])
+        #expect(!store.remembers("a"))
+        #expect(ends() == [old.representation])
+        // One that came at the same time or before is not asked for.
+        store.put("b", seed: 3, time: 2000)
+        other.put("b", seed: 4, time: 1000)
+        #expect(store.all(CacheKey(url: "b")).map(\.seed) == [3])
+    }
+
+    @Test("Variants live side by side in both tiers, and one that was chosen by nothing replaces them")
+    func variants() throws {
+        store.put("a", seed: 1, language: "en")
+        store.trim(to: 0)
+        store.put("a", seed: 2, language: "fr")
+        #expect(store.inMemory(key).map(\.seed) == [2])
+        #expect(store.all(key).map(\.seed) == [2, 1])
+        store.put("a", seed: 3)
+        #expect(store.inMemory(key).map(\.seed) == [3])
+        #expect(store.all(key).map(\.seed) == [3])
+    }
+
+    @Test("What was asked for before an invalidation is in neither tier, whether begun before it or after")
+    func invalidated() throws {
+        let epoch = store.epoch
+        for count in [100, 200_000] {
+            let head = ResponseStore.head("a", seed: 1, count: count)
+            let writer = try #require(store.begin(head, expectedByteCount: nil, epoch: epoch))
+            writer.append(SampleResponse.body(seed: 1, count: count))
+            store.invalidate(key)
+            #expect(writer.commit(trailers: nil) == nil)
+            #expect(!writer.isAlive)
+            #expect(try writer.readable() == SampleResponse.body(seed: 1, count: count))
+            #expect(store.put("a", seed: 2, count: count, epoch: epoch) == nil)
+            #expect(store.inMemory(key).isEmpty && store.all(key).isEmpty)
+        }
+        #expect(try scene.entryFiles.isEmpty)
+        #expect(store.put("a", seed: 3) != nil)
+        #expect(!store.holds(epoch, for: "a") && store.holds(epoch, for: "b"))
+    }
+
+    @Test("An invalidation removes what is kept for one credential, and for everybody")
+    func partitions() throws {
+        let own = CacheKey(url: "a", partition: "p")
+        for key in [key, own, CacheKey(url: "a", partition: "q")] {
+            var head = ResponseStore.head("a", seed: 1, count: 1)
+            head.key = key
+            let writer = try #require(store.begin(head, expectedByteCount: nil, epoch: store.epoch))
+            writer.append(SampleResponse.body(seed: 1, count: 1))
+            #expect(writer.commit(trailers: nil) != nil)
+        }
+        store.invalidate(own)
+        #expect(store.all(own).isEmpty && store.all(key).isEmpty)
+        #expect(store.all(CacheKey(url: "a", partition: "q")).count == 1)
+    }
+
+    @Test("What is removed while it is read is read to its end, and a later one stays")
+    func removal() throws {
+        store.put("a", seed: 1, count: 200_000)
+        let old = try #require(store.find("a"))
+        store.remove(old)
+        #expect(store.all(key).isEmpty)
+        #expect(old.seed == 1)
+        let small = try #require(store.put("a", seed: 2))
+        store.remove(old)
+        #expect(store.all(key).map(\.seed) == [2])
+        store.put("a", seed: 3)
+        store.remove(small)
+        #expect(store.all(key).map(\.seed) == [3])
+        #expect(try disk.statistics.byteCount == scene.allocated)
+    }
+
+    @Test(
+        "Each body that is replaced, removed or invalidated is told of once; what makes room or is updated is not"
+    )
+    func ended() throws {
+        let ends = self.ends()
+        let first = try #require(store.put("a", seed: 1))
+        let second = try #require(store.put("a", seed: 2))
+        #expect(ends() == [first.representation])
+        _ = store.freshen(second, to: second.head, epoch: store.epoch)
+        store.trim(to: 0)
+        #expect(store.seed(of: "a") == 2)
+        #expect(ends() == [first.representation])
+        store.remove(second)
+        #expect(ends() == [first.representation, second.representation])
+        let small = try #require(store.put("a", seed: 3, language: "en"))
+        let large = try #require(store.put("a", seed: 4, count: 200_000, language: "fr"))
+        store.invalidate(key)
+        #expect(Set(ends().suffix(2)) == [small.representation, large.representation])
+        let last = try #require(store.put("b", seed: 5))
+        store.trim(to: 0)
+        store.removeAll()
+        #expect(ends().count == 5 && ends().last == last.representation)
+    }
+
+    @Test("One request is one hit or one miss, and each tier's count says who answered")
+    func counted() throws {
+        #expect(store.seed(of: "a") == 0)
+        store.put("a", seed: 1)
+        #expect(store.seed(of: "a") == 1)
+        store.trim(to: 0)
+        #expect(store.seed(of: "a") == 1)
+        #expect(store.seed(of: "a") == 1)
+        let statistics = store.statistics
+        #expect(statistics.hits == 3 && statistics.misses == 1)
+        #expect(statistics.memory.hits == 2 && statistics.memory.misses == 2)
+        #expect(statistics.disk?.hits == 1 && statistics.disk?.misses == 1)
+        #expect(statistics.stores == 1 && statistics.disk?.stores == 1)
+    }
+
+    @Test("What memory answers counts as used on disk, too, and is not what goes there first")
+    func usedOnDisk() throws {
+        let scene = try CacheFolderScene()
+        let disk = try scene.cache(limit: 256 << 10)
+        let store = ResponseStore(memoryLimit: 4 << 20, disk: disk)
+        for number in 0..<200 {
+            store.put("u\(number)", seed: 1, count: 8000)
+            #expect(store.seed(of: "u0") == 1)
+        }
+        #expect(disk.statistics.evictions > 0)
+        #expect(disk.variants(of: CacheKey(url: "u0")).count == 1)
+        #expect(disk.variants(of: CacheKey(url: "u1")).isEmpty)
+    }
+
+    @Test("Without a disk, memory stores, validates, removes and forgets; without memory, the disk does")
+    func oneTier() throws {
+        for store in [
+            ResponseStore(memoryLimit: 1 << 20, disk: nil), ResponseStore(memoryLimit: 0, disk: disk),
+        ] {
+            let stored = try #require(store.put("a", seed: 1))
+            #expect(stored.isInMemory == (store.disk == nil) && stored.seed == 1)
+            #expect(store.seed(of: "a") == 1 && store.seed(of: "b") == 0)
+            #expect(store.statistics.hits == 1 && store.statistics.misses == 1)
+            var head = stored.head
+            head.fields.append(name: "X-News", value: "1")
+            #expect(store.freshen(stored, to: head, epoch: store.epoch).head == head)
+            #expect(store.all(key).map(\.head) == [head])
+            #expect(store.all(key).map(\.representation) == [stored.representation])
+            let replaced = try #require(store.put("a", seed: 2))
+            store.remove(stored)
+            #expect(store.seed(of: "a") == 2)
+            store.remove(replaced)
+            #expect(store.seed(of: "a") == 0)
+            store.flush()
+            store.trim(to: 0)
+        }
+        let nothing = ResponseStore(memoryLimit: 0, disk: nil)
+        #expect(nothing.bodyLimit == 0 && nothing.put("a") == nil)
+        #expect(nothing.seed(of: "a") == 0 && nothing.statistics.misses == 1)
+        #expect(nothing.statistics.refusals == 1)
+    }
+}

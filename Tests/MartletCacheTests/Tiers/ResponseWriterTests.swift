@@ -1,0 +1,126 @@
+import Glibc
+import MartletCacheChild
+import MartletStorage
+import MartletWire
+import Testing
+
+@testable import MartletCache
+
+@Suite("A response on its way into both tiers")
+struct ResponseWriterTests {
+    private func begin(_ store: ResponseStore, count: Int, expected: UInt64? = nil) throws -> ResponseWriter {
+        let head = ResponseStore.head("a", seed: 5, count: count)
+        return try #require(store.begin(head, expectedByteCount: expected, epoch: store.epoch))
+    }
+
+    @Test(
+        "It can be read from its beginning while it comes, when it is stored, and when it is given up",
+        arguments: [100, 20_000, 60_000, 400_000], [true, false])
+    func readable(_ count: Int, _ isKnown: Bool) throws {
+        let scene = try CacheFolderScene()
+        let body = SampleResponse.body(seed: 5, count: count)
+        for isStored in [true, false] {
+            let store = ResponseStore(memoryLimit: 400_000, disk: try scene.cache())
+            let writer = try begin(store, count: count, expected: isKnown ? UInt64(count) : nil)
+            #expect(writer.readableByteCount == 0)
+            #expect(try writer.read(at: 0, limit: 10).isEmpty)
+            for start in stride(from: 0, to: count, by: 7001) {
+                let end = min(count, start + 7001)
+                #expect(writer.append(Array(body[start..<end])))
+                #expect(writer.readableByteCount == UInt64(end))
+                #expect(try writer.read(at: UInt64(start), limit: .max).first == body[start])
+            }
+            #expect(try writer.readable() == body)
+            if isStored {
+                #expect(writer.commit(trailers: nil)?.seed == 5)
+                #expect(writer.isAlive)
+            } else {
+                writer.abandon()
+                #expect(!writer.isAlive && writer.commit(trailers: nil) == nil)
+            }
+            #expect(try writer.readable() == body)
+            #expect(try writer.read(at: UInt64(count), limit: 10).isEmpty)
+            #expect(store.seed(of: "a") == 5)
+        }
+    }
+
+    @Test("A body that is shorter or longer than was announced is in neither tier")
+    func wrongLength() throws {
+        let scene = try CacheFolderScene()
+        let stores = [
+            ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache()),
+            ResponseStore(memoryLimit: 1 << 20, disk: nil),
+        ]
+        for store in stores {
+            for expected in [99, 101] {
+                let writer = try begin(store, count: 100, expected: UInt64(expected))
+                #expect(writer.append(SampleResponse.body(seed: 5, count: 100)) == (expected == 101))
+                #expect(writer.commit(trailers: nil) == nil && !writer.isAlive)
+            }
+            #expect(store.seed(of: "a") == 0)
+            #expect(store.statistics.refusals == 2)
+        }
+        #expect(try scene.entryFiles.isEmpty)
+    }
+
+    @Test("Trailers are stored in both tiers, and an empty body is a body")
+    func trailers() throws {
+        let scene = try CacheFolderScene()
+        let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache())
+        let writer = try begin(store, count: 0)
+        let trailers = FieldBlock([("X-Sum", "1")])
+        #expect(writer.commit(trailers: trailers)?.head.trailers == trailers)
+        #expect(writer.commit(trailers: nil) == nil && writer.isAlive)
+        store.trim(to: 0)
+        #expect(store.find("a")?.head.trailers == trailers)
+    }
+
+    @Test("Without a disk a body that outgrows memory is refused, and the end of what came can be told")
+    func outgrows() throws {
+        let store = ResponseStore(memoryLimit: 80_000, disk: nil)
+        let writer = try begin(store, count: 20_000)
+        let body = SampleResponse.body(seed: 5, count: 20_000)
+        #expect(writer.append(Array(body[..<9000])))
+        #expect(!writer.append(Array(body[9000...])))
+        #expect(!writer.isAlive && writer.commit(trailers: nil) == nil)
+        #expect(try writer.readable() == Array(body[..<9000]))
+        #expect(store.statistics.refusals == 1 && store.seed(of: "a") == 0)
+    }
+
+    @Test(
+        "D5: a disk that refuses in the middle leaves a small body to memory, and a large one to nobody",
+        arguments: [90_000, 300_000])
+    func diskFails(_ count: Int) throws {
+        let scene = try CacheFolderScene()
+        let files = FaultyFileSystem()
+        let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache(files: files))
+        let writer = try begin(store, count: count)
+        let body = SampleResponse.body(seed: 5, count: count)
+        #expect(writer.append(Array(body[..<50_000])))
+        files.fail(.init(.write, code: EIO))
+        let isTaken = writer.append(Array(body[50_000...]))
+        #expect(isTaken == (count < 131_072))
+        #expect(try writer.readable() == Array(body[..<(isTaken ? count : 50_000)]))
+        #expect((writer.commit(trailers: nil)?.seed == 5) == isTaken)
+        #expect(store.seed(of: "a") == (isTaken ? 5 : 0))
+    }
+
+    @Test(
+        "A body that outgrows memory goes on to disk, and one that the disk is too small for stays in memory")
+    func otherTier() throws {
+        let scene = try CacheFolderScene()
+        let disk = try scene.cache(limit: 256 << 10)
+        let store = ResponseStore(memoryLimit: 1 << 20, disk: disk)
+        let count = 100_000
+        #expect(UInt64(count) > disk.bodyLimit)
+        let writer = try begin(store, count: count, expected: UInt64(count))
+        #expect(writer.append(SampleResponse.body(seed: 5, count: count)))
+        #expect(writer.commit(trailers: nil)?.isInMemory == true)
+        #expect(scene.events.isEmpty && store.seed(of: "a") == 5)
+        let small = ResponseStore(memoryLimit: 80_000, disk: disk)
+        let other = try begin(small, count: 20_000)
+        #expect(other.append(SampleResponse.body(seed: 5, count: 20_000)))
+        let stored = try #require(other.commit(trailers: nil))
+        #expect(!stored.isInMemory && stored.seed == 5)
+    }
+}
