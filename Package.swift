@@ -77,7 +77,8 @@ let package = Package(
         .target(
             name: "MartletClient",
             dependencies: [
-                "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage", "CZlib", httpTypes,
+                "MartletCache", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage", "CZlib",
+                httpTypes,
                 logging,
                 systemPackage, metrics, tracing,
                 .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),

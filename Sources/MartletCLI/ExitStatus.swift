@@ -61,7 +61,9 @@ extension ExitStatus {
         case .contentDecodingFailed: self = .contentCoding
         case .unacceptableStatus: self = .refusedByStatus
         case .unacceptableContentType, .unacceptableBody: self = .weirdReply
-        case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed: self = .readFailed
+        case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed,
+            .storedBodyDamaged:
+            self = .readFailed
         }
     }
 

@@ -1,4 +1,5 @@
 @_exported public import HTTPTypes
+@_exported public import MartletCache
 @_exported public import MartletConnections
 @_exported public import MartletStorage
 @_exported public import MartletTransport

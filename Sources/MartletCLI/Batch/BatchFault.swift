@@ -48,7 +48,7 @@ struct BatchFault: Error, Sendable {
         case .authenticationFailed: .malformed
         case .tlsFailed: isTruncation(error) ? .truncated : .tls
         case .invalidRequest, .unacceptableStatus, .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed,
-            .fileFailed, .sessionInvalidated, .systemFailed:
+            .fileFailed, .storedBodyDamaged, .sessionInvalidated, .systemFailed:
             .other
         }
     }

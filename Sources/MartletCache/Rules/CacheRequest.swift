@@ -32,7 +32,7 @@ package struct CacheRequest: Sendable {
     /// Whether stored responses may answer it: GET and HEAD.
     var isLookedUp: Bool { method == "GET" || method == "HEAD" }
     /// Whether it, or its mode, asks that no trace be left of it.
-    var isNoStore: Bool { mode == .noStore || control.isNoStore }
+    package var isNoStore: Bool { mode == .noStore || control.isNoStore }
     /// Whether it has credentials for the origin (RFC 9111 §3.5).
     package var isAuthorized: Bool { fields.contains("Authorization") }
     /// Whether it asks for parts.
@@ -45,5 +45,5 @@ package struct CacheRequest: Sendable {
             || fields.contains("If-Range")
     }
     /// Whether nothing but the cache may answer it.
-    var isOffline: Bool { mode == .onlyIfCached || control.isOnlyIfCached }
+    package var isOffline: Bool { mode == .onlyIfCached || control.isOnlyIfCached }
 }

@@ -4,16 +4,16 @@ package import MartletWire
 ///
 /// A cache may guess where a response has no lifetime of its own (RFC 9111 §4.2.2). With rules the first that fits
 /// takes the place of the guess; without any, which is the default, there are none.
-package struct DefaultFreshness: Equatable, Sendable {
+public struct DefaultFreshness: Equatable, Sendable {
     /// A lifetime for some content types.
-    package struct Rule: Equatable, Sendable {
+    public struct Rule: Equatable, Sendable {
         /// A media type in lower case: `image/png`, `image/*`, or `*/*`, which also fits responses without a type.
-        package let type: String
+        public let type: String
         /// The lifetime in seconds, 0…2^31.
-        package let seconds: Int64
+        public let seconds: Int64
 
         /// A rule; seconds out of range become the nearest in it.
-        package init(type: String, seconds: Int64) {
+        public init(type: String, seconds: Int64) {
             self.type = type.lowercased()
             self.seconds = min(max(0, seconds), DeltaSeconds.limit)
         }
@@ -25,17 +25,17 @@ package struct DefaultFreshness: Equatable, Sendable {
     }
 
     /// The rules; the first that fits counts.
-    package var rules: [Rule]
+    public var rules: [Rule]
 
     /// Some rules.
-    package init(_ rules: [Rule]) { self.rules = rules }
+    public init(_ rules: [Rule]) { self.rules = rules }
 
     /// No rules: nothing is fresh for longer than the RFC has it.
-    package static let none = DefaultFreshness([])
+    public static let none = DefaultFreshness([])
     /// Ten minutes for everything.
-    package static let tenMinutes = DefaultFreshness([Rule(type: "*/*", seconds: 600)])
+    public static let tenMinutes = DefaultFreshness([Rule(type: "*/*", seconds: 600)])
     /// Seven days for images, ten minutes for everything else.
-    package static let tenMinutesAndImagesSevenDays = DefaultFreshness([
+    public static let tenMinutesAndImagesSevenDays = DefaultFreshness([
         Rule(type: "image/*", seconds: 604_800), Rule(type: "*/*", seconds: 600),
     ])
 

@@ -1,12 +1,12 @@
 /// Why a folder cannot be a cache's. Said when the cache is set up: what others may read or write holds no responses.
-package enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConvertible {
+public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConvertible {
     /// It belongs to another user.
     case ownedByOther(path: String)
     /// Others than its owner may read or write it.
     case openToOthers(path: String)
 
     /// What is wrong, and what to do about it.
-    package var description: String {
+    public var description: String {
         switch self {
         case .ownedByOther(let path):
             "\(path): the cache's folder belongs to another user; choose one of your own"

@@ -46,6 +46,9 @@ package final class ResponseStore: Sendable {
         self.disk = disk
     }
 
+    /// Whether there is a second tier.
+    package var hasDisk: Bool { disk != nil }
+
     /// The longest body that is stored in any tier, in bytes.
     package var bodyLimit: UInt64 { max(disk?.bodyLimit ?? 0, UInt64(memoryBodyLimit)) }
 

@@ -62,6 +62,8 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         case bodySourceFailed
         /// A file could not be read, written or published.
         case fileFailed
+        /// A stored body turned out damaged in the middle, when some of it had been handed out. Its entry was removed.
+        case storedBodyDamaged
         /// The session was invalidated.
         case sessionInvalidated
         /// The system refused a resource, such as a descriptor.

@@ -9,6 +9,13 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     public enum Source: String, Hashable, Sendable {
         /// A server, through the network.
         case network
+        /// What was stored, and was fresh.
+        case cache
+        /// What was stored, and the server said that it is still good.
+        case validatedCache
+        /// What was stored, though no longer fresh: while it is validated, in place of an error, or because the request
+        /// takes such.
+        case staleCache
     }
 
     /// One object, so that exchanges are handed around at the cost of one reference.
@@ -34,6 +41,10 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     public var metrics: HTTPMetrics { storage.metrics }
     /// Where the answer came from.
     public var source: Source { storage.source }
+    /// What the cache did and why, as a member of the field `Cache-Status` (RFC 9211), for debugging; `nil` without a cache.
+    public var cacheStatus: String? { storage.cacheStatus }
+    /// Which stored body it is: the same number as long as the cache keeps that body; `nil` where it has none.
+    package var representation: UInt64? { storage.representation }
     /// The head's fields byte by byte, in order, `Set-Cookie` apart.
     package var rawHead: ResponseHead { storage.head }
     /// The interim heads byte by byte.

@@ -91,15 +91,13 @@ public actor HTTPSession {
             let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
             var body: [UInt8] = []
             do {
-                if !control.isExposed, !answer.exchange.isHeldBack(.down), answer.codings.isEmpty,
-                    let length = answer.announcedByteCount,
-                    length <= UInt64(min(limit, HTTPSession.smallBodyByteCount))
-                {
-                    body = try answer.receivedBody(Int(length))
+                let smallest = UInt64(min(limit, HTTPSession.smallBodyByteCount))
+                if !control.isExposed, let received = try answer.receivedBody(upTo: smallest) {
+                    body = received.bytes
                     if !body.isEmpty, let observer = answer.call.observer {
                         await observer.bodyReceived(body.count)
                     }
-                    if answer.exchange.isFinished { return answer.exchange(with: body) }
+                    if received.isWhole { return answer.exchange(with: body) }
                 }
                 let reader = BodyReader(answer, control: control, byteLimit: limit, received: body.count)
                 if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit),
@@ -298,7 +296,7 @@ public actor HTTPSession {
                 if RedirectRule.mayFollow(answer.head.status) {
                     return try await runSteps(call, control, from: answer, isRestartable, consume).result
                 }
-                defer { answer.exchange.finish() }
+                defer { answer.finish() }
                 log(call, answer)
                 return try await consume(answer)
             } onCancel: {
@@ -352,7 +350,7 @@ public actor HTTPSession {
             do {
                 answer = try await steps.follow(first)
             } catch {
-                first.exchange.finish()
+                first.finish()
                 throw error
             }
         } else {
@@ -360,7 +358,7 @@ public actor HTTPSession {
         }
         while true {
             do {
-                defer { answer.exchange.finish() }
+                defer { answer.finish() }
                 log(answer.call, answer)
                 guard let observer = call.observer else { return (try await consume(answer), nil) }
                 answer = try await observer.admit(answer, control)
@@ -379,7 +377,7 @@ public actor HTTPSession {
             "response",
             metadata: [
                 "method": "\(call.method)", "origin": "\(call.url.origin)",
-                "status": "\(answer.head.status)", "reused": "\(answer.exchange.isReused)",
+                "status": "\(answer.head.status)", "reused": "\(answer.channel.isReused)", "source": "\(answer.source.rawValue)",
             ])
     }
 

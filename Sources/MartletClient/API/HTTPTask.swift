@@ -40,7 +40,7 @@ public actor HTTPTask {
     /// What was asked for.
     public nonisolated let request: HTTPRequest
     private nonisolated let start = MonotonicTime.now()
-    private nonisolated let events: EventHub
+    private nonisolated let events: EventHub<SessionEvent>
     private nonisolated let control: TransferControl
     private nonisolated let outcome: Outcome<HTTPExchange>
     private nonisolated let head: Outcome<HTTPResponse>

@@ -1,3 +1,5 @@
+public import MartletCache
+
 /// The versions of HTTP that Martlet speaks.
 public enum HTTPVersion: String, Hashable, Sendable, Codable {
     /// HTTP/1.0 (RFC 1945): for servers that know nothing newer.
@@ -92,6 +94,24 @@ public struct RequestOptions: Sendable {
         set { change { $0.validator = newValue } }
     }
 
+    /// How the call uses the session's cache; `nil` for the session's word.
+    public var cacheMode: CacheMode? {
+        get { rare?.cacheMode }
+        set { change { $0.cacheMode = newValue } }
+    }
+
+    /// Whose stored answers it finds and makes; `nil` for the session's word.
+    public var cachePartition: String? {
+        get { rare?.cachePartition }
+        set { change { $0.cachePartition = newValue } }
+    }
+
+    /// Whether a stored answer may come first, and that of the network behind it.
+    var takesPreview: Bool {
+        get { rare?.takesPreview ?? false }
+        set { change { $0.takesPreview = newValue } }
+    }
+
     /// How fast the call's bodies may go, besides the limits of the session; as fast as those allow by default.
     public var bandwidth: BandwidthLimit {
         get { rare?.bandwidth ?? .none }
@@ -117,6 +137,9 @@ public struct RequestOptions: Sendable {
         var validator: ResponseValidator?
         var bandwidth = BandwidthLimit.none
         var order: WaitingOrder?
+        var cacheMode: CacheMode?
+        var cachePartition: String?
+        var takesPreview = false
     }
 
     /// One reference to it, so that options are copied fast.

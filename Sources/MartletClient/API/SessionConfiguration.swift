@@ -2,6 +2,7 @@
     public import CoreMetrics
 #endif
 public import Logging
+public import MartletCache
 #if Tracing
     public import Tracing
 #endif
@@ -83,6 +84,21 @@ public struct SessionConfiguration: Sendable {
     ///
     /// A session that acts for many users must not tell one's cookies for another: such a one has a jar for each, in a view.
     public var cookies: CookieJar?
+
+    /// Where answers are stored and served from (RFC 9111); `nil`, which is nowhere, by default.
+    ///
+    /// Sessions and views may share one. What is stored in it by one caller's credentials is not found with another's.
+    public var cache: ResponseCache?
+
+    /// How requests use the cache, unless they say otherwise; ``CacheMode/standard`` by default.
+    public var cacheMode = CacheMode.standard
+
+    /// Whose stored answers requests find and make, unless they say otherwise; `nil`, the default, tells them apart by
+    /// `Authorization`, so that nobody is served what was another's.
+    ///
+    /// It is not a secret: it is written to disk. A session that acts for many users by cookies gives each a view with a
+    /// partition of its own.
+    public var cachePartition: String?
 
     /// What each answer must be to be taken; `nil`, the default, takes any, and a status of 400 is an answer.
     ///

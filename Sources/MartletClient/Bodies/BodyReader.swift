@@ -24,7 +24,7 @@ final class BodyReader: Sendable {
         var memory: BodyMemory?
     }
 
-    let exchange: Exchange
+    let channel: BodyChannel
     private let call: Call
     private let control: TransferControl
     private let attempts: Int
@@ -34,7 +34,7 @@ final class BodyReader: Sendable {
     /// A reader of an answer's body.
     /// - Parameter received: How much of the body was received before, and is not handed out here.
     init(_ answer: Answer, control: TransferControl, byteLimit: Int?, received: Int = 0) {
-        exchange = answer.exchange
+        channel = answer.channel
         call = answer.call
         self.control = control
         attempts = answer.attempts
@@ -134,7 +134,7 @@ final class BodyReader: Sendable {
 
     /// The error of a response that is not what it should be, after which the connection is not used again.
     func refusal(_ code: HTTPError.Code, _ message: String) -> HTTPError {
-        exchange.refuse()
+        channel.refuse()
         return HTTPError(
             code, phase: .receivingBody, message: message, wasSent: true,
             origin: call.url.origin.description, attempts: attempts)
@@ -162,7 +162,7 @@ final class BodyReader: Sendable {
         switch result {
         case .success(let piece): return piece
         case .failure(let error):
-            exchange.refuse()
+            channel.refuse()
             let code: HTTPError.Code
             if case .tooLarge = error { code = .bodyTooLarge } else { code = .contentDecodingFailed }
             throw HTTPError(
@@ -173,6 +173,17 @@ final class BodyReader: Sendable {
 
     /// Receives bytes as they are on the wire.
     private func receive() async throws -> [UInt8]? {
+        switch channel {
+        case .exchange(let exchange): return try await receive(from: exchange)
+        case .cache(let body):
+            let bytes = try await body.next(
+                for: call, control: control, patience: state.withLock { $0.patience })
+            if let bytes { control.download?.update { $0.completedByteCount += UInt64(bytes.count) } }
+            return bytes
+        }
+    }
+
+    private func receive(from exchange: Exchange) async throws -> [UInt8]? {
         // A small body gets an array of its size: what is handed out may be kept.
         let size = max(1, min(state.withLock { $0.pieceByteCount }, exchange.payloadByteCountBound))
         while true {
@@ -187,7 +198,7 @@ final class BodyReader: Sendable {
                         continue
                     }
                 }
-                let received = try attempt(allowed)
+                let received = try attempt(allowed, exchange)
                 if isHeldBack { exchange.giveBack(allowed - (received?.count ?? 0)) }
                 if let bytes = received {
                     if bytes.isEmpty { return nil }
@@ -220,13 +231,22 @@ final class BodyReader: Sendable {
     /// How many bytes are said to come, where that is known and no coding is undone.
     let expectedByteCount: UInt64?
 
+    /// The exchange that reads straight into whatever it is given; `nil` where bytes have to be decoded, or come from the
+    /// cache.
+    var plainExchange: Exchange? {
+        guard !isCoded, case .exchange(let exchange) = channel else { return nil }
+        return exchange
+    }
+
     /// Receives into a block until it is full, or it holds something and nothing more has come.
     ///
-    /// For bodies whose coding is not undone.
+    /// - Parameter exchange: That of ``plainExchange``.
     /// - Parameter mayStop: Asked when nothing more has come, whether what is there is wanted now.
     /// - Returns: Whether there may be more.
     /// - Throws: ``HTTPError``, or `CancellationError`.
-    func fill(_ block: FileBlock, whereNothingCame mayStop: () -> Bool) async throws -> Bool {
+    func fill(
+        _ block: FileBlock, from exchange: Exchange, whereNothingCame mayStop: () -> Bool
+    ) async throws -> Bool {
         while !block.isFull {
             let attempt: Exchange.BodyAttempt
             do throws(ExchangeError) {
@@ -272,7 +292,7 @@ final class BodyReader: Sendable {
     }
 
     /// One attempt; empty at the end, `nil` when it would block.
-    private func attempt(_ size: Int) throws(ExchangeError) -> [UInt8]? {
+    private func attempt(_ size: Int, _ exchange: Exchange) throws(ExchangeError) -> [UInt8]? {
         var outcome = Result<Exchange.BodyAttempt, ExchangeError>.success(.wouldBlock)
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             do throws(ExchangeError) {

@@ -1,3 +1,4 @@
+import MartletConnections
 import MartletStorage
 import MartletTransport
 import SystemPackage
@@ -16,10 +17,10 @@ struct FileDownload: Sendable {
         let writer = WriteBehind(file, expected: expected)
         do {
             try await append(beginning, writer)
-            if reader.isCoded {
-                try await writeDecoded(reader, writer)
+            if let exchange = reader.plainExchange {
+                try await writeReceived(reader, exchange, writer)
             } else {
-                try await writeReceived(reader, writer)
+                try await writePieces(reader, writer)
             }
             try await finish(writer)
             try Task.checkCancellation()
@@ -78,19 +79,21 @@ struct FileDownload: Sendable {
     }
 
     /// Receives straight into the blocks that are written.
-    private func writeReceived(_ reader: BodyReader, _ writer: WriteBehind) async throws {
+    private func writeReceived(
+        _ reader: BodyReader, _ exchange: Exchange, _ writer: WriteBehind
+    ) async throws {
         var hasMore = true
         while hasMore {
             let block = try await mapped { () async throws(StorageError) in try await writer.emptyBlock() }
             // What has come is written while nothing else comes; while a write runs, more of it is gathered.
-            hasMore = try await reader.fill(block) { writer.isIdle }
+            hasMore = try await reader.fill(block, from: exchange) { writer.isIdle }
             if block.count > 0 {
                 try await mapped { () async throws(StorageError) in try await writer.write(block) }
             }
         }
     }
 
-    private func writeDecoded(_ reader: BodyReader, _ writer: WriteBehind) async throws {
+    private func writePieces(_ reader: BodyReader, _ writer: WriteBehind) async throws {
         while let piece = try await reader.next() {
             try await append(piece[...], writer)
         }

@@ -108,6 +108,6 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
     /// Fields that came behind a chunked body, once it has been read to its end.
     public var trailers: HTTPFields? {
-        reader.exchange.trailers.map(HeadConversion.fields)
+        reader.channel.trailers.map(HeadConversion.fields)
     }
 }

@@ -7,8 +7,10 @@ import MartletWire
 /// A class, because it is handed from one step of a call to the next, and its many fields would be copied each time.
 final class Answer: Sendable {
     let call: Call
-    let exchange: Exchange
-    private let connection: HTTP1Connection
+    /// Where its body comes from.
+    let channel: BodyChannel
+    /// The connection it came over; `nil` where it came from the cache.
+    private let connection: HTTP1Connection?
     /// The final head.
     let head: ResponseHead
     /// The codings to undo.
@@ -21,14 +23,16 @@ final class Answer: Sendable {
     /// How many times the request was begun.
     let attempts: Int
     private let waited: MonotonicTime
+    /// What the cache had to do with it; `nil` where there is none.
+    let caching: AnswerCaching?
 
     init(
-        call: Call, exchange: Exchange, connection: HTTP1Connection, head: ResponseHead,
+        call: Call, channel: BodyChannel, connection: HTTP1Connection?, head: ResponseHead,
         codings: [ContentCoding], announcedByteCount: UInt64?, hasTrailers: Bool, interim: [ResponseHead],
-        attempts: Int, waited: MonotonicTime
+        attempts: Int, waited: MonotonicTime, caching: AnswerCaching? = nil
     ) {
         self.call = call
-        self.exchange = exchange
+        self.channel = channel
         self.connection = connection
         self.head = head
         self.codings = codings
@@ -37,21 +41,46 @@ final class Answer: Sendable {
         self.interim = interim
         self.attempts = attempts
         self.waited = waited
+        self.caching = caching
+    }
+
+    /// The same answer, of another call, with its body from elsewhere.
+    /// - Parameters:
+    ///   - channel: Where the body comes from; `nil` for where it comes from now.
+    ///   - codings: What is to be undone; `nil` for what it is now.
+    func passed(
+        to call: Call, channel: BodyChannel? = nil, codings: [ContentCoding]? = nil,
+        caching: AnswerCaching? = nil
+    ) -> Answer {
+        Answer(
+            call: call, channel: channel ?? self.channel, connection: connection, head: head,
+            codings: codings ?? self.codings, announcedByteCount: announcedByteCount,
+            hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited,
+            caching: caching ?? self.caching)
     }
 
     /// The same answer once its body has gone elsewhere.
     var emptied: Answer {
         Answer(
-            call: call, exchange: exchange, connection: connection, head: head, codings: [],
+            call: call, channel: channel, connection: connection, head: head, codings: [],
             announcedByteCount: 0,
-            hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited)
+            hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited, caching: caching)
     }
 
+    /// Ends it: nothing more is read of its body.
+    func finish() {
+        channel.finish()
+    }
+
+    /// Where it came from.
+    var source: HTTPExchange.Source { caching?.source ?? .network }
+
     /// Fields behind a chunked body, once it has been read to its end.
-    var trailers: FieldBlock? { hasTrailers ? exchange.trailers : nil }
+    var trailers: FieldBlock? { hasTrailers ? channel.trailers : nil }
 
     /// What has happened so far.
     var metrics: HTTPMetrics {
+        guard case .exchange(let exchange) = channel, let connection else { return cachedMetrics }
         let timeline = exchange.timeline
         var metrics = HTTPMetrics()
         metrics.attempts = attempts + call.hops.count
@@ -80,11 +109,27 @@ final class Answer: Sendable {
         return metrics
     }
 
+    /// What has happened to an answer that the cache gave: the network's part of it is that of the transfer it shares.
+    private var cachedMetrics: HTTPMetrics {
+        var metrics = caching?.transfer?.metrics ?? HTTPMetrics()
+        metrics.attempts = attempts + call.hops.count
+        metrics.hops = call.hops
+        metrics.start = call.start
+        metrics.total = MonotonicTime.now().since(call.start)
+        return metrics
+    }
+
     /// The exchange with the body that was collected of it.
     func exchange(with body: [UInt8]) -> HTTPExchange {
         HTTPExchange(
             ExchangeStorage(
                 call, head: head, body: body, trailers: trailers, interim: interim, metrics: metrics,
-                source: .network))
+                source: source, representation: representation, cacheStatus: caching?.statusText,
+                isPreview: caching?.isPreview ?? false))
+    }
+
+    /// Which stored body it has; `nil` where it has none.
+    private var representation: UInt64? {
+        if case .cache(let body) = channel { body.representation } else { nil }
     }
 }

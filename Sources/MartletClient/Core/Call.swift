@@ -92,7 +92,7 @@ final class Call: Sendable {
     /// The same call with what its steps add to the request, or with another body.
     init(
         _ call: Call, supplement: CallSupplement?, hops: [HTTPHop], observer: CallObserver?,
-        body: HTTPBody? = nil
+        body: HTTPBody? = nil, timeouts: Timeouts? = nil
     ) {
         self.observer = observer
         method = call.method
@@ -101,7 +101,7 @@ final class Call: Sendable {
         url = call.url
         self.body = body ?? call.body
         options = call.options
-        timeouts = call.timeouts
+        self.timeouts = timeouts ?? call.timeouts
         start = call.start
         settings = call.settings
         proxy = call.proxy

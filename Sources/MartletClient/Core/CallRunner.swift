@@ -10,6 +10,8 @@ struct CallRunner: Sendable {
     let dialer: Dialer
     let call: Call
     let control: TransferControl
+    /// Asked before each write and each read; `nil` for the control, where somebody holds it.
+    var gate: (any TransferGate)?
 
     /// Sends the request and waits for the final head.
     /// - Throws: ``HTTPError``, or `CancellationError`.
@@ -93,7 +95,12 @@ struct CallRunner: Sendable {
                     call.settings.configuration.logger.debug("407: sending once more with credentials")
                     continue
                 }
-                let codings = try codings(of: head)
+                let codings: [ContentCoding]
+                do throws(ContentDecodingError) {
+                    codings = try call.codings(of: head)
+                } catch {
+                    throw ExchangeError(cause: .coding(error), phase: .receivingBody, wasSent: true)
+                }
                 return answer(
                     exchange, head, framing, codings, interim, attempts: attempts, waited: waited,
                     connection: lease.connection)
@@ -120,20 +127,6 @@ struct CallRunner: Sendable {
         call.settings.configuration.logger.debug(
             "a kept connection had died; sending once more",
             metadata: ["origin": "\(call.url.origin)", "attempt": "\(attempts + 1)"])
-    }
-
-    /// The codings to undo.
-    private func codings(of head: ResponseHead) throws(ExchangeError) -> [ContentCoding] {
-        guard call.undoesCoding, head.fields.contains("content-encoding") else { return [] }
-        do throws(ContentDecodingError) {
-            let values = head.fields.values(of: "content-encoding")
-            return try ContentCodingPlan(
-                fieldValues: values, limits: call.settings.configuration.decompressionLimits
-            )
-            .codings
-        } catch {
-            throw ExchangeError(cause: .coding(error), phase: .receivingBody, wasSent: true)
-        }
     }
 
     /// Waits while the call is paused, before it has a connection.
@@ -195,7 +188,7 @@ struct CallRunner: Sendable {
                 head: call.timeouts.head, idle: call.timeouts.idle, totalDeadline: call.totalDeadline),
             loop: core.loop,
             onUpload: onUpload,
-            gate: control.isExposed ? control : nil,
+            gate: gate ?? (control.isExposed ? control : nil),
             pace: TransferPace(
                 core.bandwidth,
                 lane: BandwidthLane(
@@ -215,7 +208,7 @@ struct CallRunner: Sendable {
             }
         control.download?.update { $0.totalByteCount = length }
         return Answer(
-            call: call, exchange: exchange, connection: connection, head: head, codings: codings,
+            call: call, channel: .exchange(exchange), connection: connection, head: head, codings: codings,
             announcedByteCount: length, hasTrailers: framing == .chunked, interim: interim,
             attempts: attempts,
             waited: waited)

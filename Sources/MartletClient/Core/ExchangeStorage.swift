@@ -14,12 +14,19 @@ final class ExchangeStorage: Sendable {
     let interim: [ResponseHead]
     let metrics: HTTPMetrics
     let source: HTTPExchange.Source
+    /// Which stored body it is: the same number as long as the cache keeps that body; `nil` where it has none.
+    let representation: UInt64?
+    /// What the cache did, as a member of `Cache-Status`; `nil` without a cache.
+    let cacheStatus: String?
+    /// Whether an answer of the network is to come behind it.
+    let isPreview: Bool
     /// Guards the response, which whoever asks first makes.
     private let converted = Mutex<HTTPResponse?>(nil)
 
     init(
         _ call: Call, head: ResponseHead, body: [UInt8], trailers: FieldBlock?, interim: [ResponseHead],
-        metrics: HTTPMetrics, source: HTTPExchange.Source
+        metrics: HTTPMetrics, source: HTTPExchange.Source, representation: UInt64? = nil,
+        cacheStatus: String? = nil, isPreview: Bool = false
     ) {
         method = call.method
         fields = call.fields
@@ -31,6 +38,9 @@ final class ExchangeStorage: Sendable {
         self.interim = interim
         self.metrics = metrics
         self.source = source
+        self.representation = representation
+        self.cacheStatus = cacheStatus
+        self.isPreview = isPreview
     }
 
     /// The request as it was asked for.

@@ -20,7 +20,9 @@ package final class SessionCore: Sendable {
     /// The tasks that have not ended.
     let tasks = TaskList()
     /// Where what happens is told.
-    let events = EventHub()
+    let events = EventHub<SessionEvent>()
+    /// The requests that are made for several calls at once.
+    let flights = FlightRegistry()
     /// How many connections there may be.
     let concurrency: ConcurrencyControl
 

@@ -35,7 +35,7 @@ final class SessionSettings: Sendable {
             || SessionSettings.isInstrumented
         hasSteps =
             isObserved || configuration.cookies != nil || configuration.retry.attempts > 1
-            || !configuration.authentication.isEmpty
+            || !configuration.authentication.isEmpty || configuration.cache != nil
         self.configuration = configuration
         #if Metrics
             meters = CallMeters(configuration.metricsFactory ?? MetricsSystem.factory)
@@ -99,6 +99,10 @@ final class DefaultLines: Sendable {
     let asking: [UInt8]
     /// The lines without it.
     let plain: [UInt8]
+    /// The fields of ``asking``.
+    let askingFields: FieldBlock
+    /// The fields of ``plain``.
+    let plainFields: FieldBlock
 
     /// `nil` where the fields have to be looked at for each request: they cannot be encoded, or depend on the request.
     init?(_ configuration: SessionConfiguration) {
@@ -108,16 +112,25 @@ final class DefaultLines: Sendable {
         else { return nil }
         var names = Set(defaults.map(\.name))
         var encoder = RequestEncoder()
+        var fields = FieldBlock()
+        for field in defaults { fields.append(name: field.name.rawName, value: field.value) }
         do throws(WireError) {
             encoder.beginLines()
             for field in defaults { try RequestComposer.encode(field, &encoder) }
             if let agent = configuration.userAgent, !names.contains(.userAgent) {
                 try encoder.field(name: "User-Agent", value: agent)
+                fields.append(name: "User-Agent", value: agent)
             }
-            if !names.contains(.accept) { try encoder.field(name: "Accept", value: "*/*") }
+            if !names.contains(.accept) {
+                try encoder.field(name: "Accept", value: "*/*")
+                fields.append(name: "Accept", value: "*/*")
+            }
             plain = encoder.bytes
+            plainFields = fields
             try encoder.field(name: "Accept-Encoding", value: ContentCoding.acceptedNames)
             asking = encoder.bytes
+            fields.append(name: "Accept-Encoding", value: ContentCoding.acceptedNames)
+            askingFields = fields
         } catch {
             return nil
         }

@@ -18,7 +18,7 @@ final class CallObserver: Sendable {
     /// What has gone up; `nil` where no delegate is told.
     let upload: ProgressState?
     private let start: MonotonicTime
-    private let hub: EventHub
+    private let hub: EventHub<SessionEvent>
     private let interceptors: [any HTTPInterceptor]
     private let instruments: [any CallInstrument]
     private let isDownload: Bool

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Where events of a session come together, and from where they go to its subscribers.
-final class EventHub: Sendable {
+/// Where events of one kind, such as a session's, come together, and from where they go to its subscribers.
+final class EventHub<Event: Sendable>: Sendable {
     private struct State {
-        var queues: [UInt64: EventQueue] = [:]
+        var queues: [UInt64: EventQueue<Event>] = [:]
         var last: UInt64 = 0
         var isEnded = false
     }
@@ -20,14 +20,14 @@ final class EventHub: Sendable {
     var count: Int { subscriberCount.load(ordering: .relaxed) }
 
     /// Hands an event to each subscriber.
-    func tell(_ event: SessionEvent) {
+    func tell(_ event: Event) {
         guard isWatched else { return }
         let queues = state.withLock { $0.queues }
         for queue in queues.values { queue.append(event) }
     }
 
     /// Adds a subscriber's queue, and returns its number; one that comes too late is at its end.
-    func add(_ queue: EventQueue) -> UInt64 {
+    func add(_ queue: EventQueue<Event>) -> UInt64 {
         let number = state.withLock { state -> UInt64? in
             guard !state.isEnded else { return nil }
             state.last += 1
@@ -49,7 +49,7 @@ final class EventHub: Sendable {
 
     /// Ends the sequences of all subscribers, those that come later too.
     /// - Parameter last: What they are told last.
-    func end(with last: SessionEvent? = nil) {
+    func end(with last: Event? = nil) {
         let queues = state.withLock { state in
             state.isEnded = true
             defer { state.queues = [:] }

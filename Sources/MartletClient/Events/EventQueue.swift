@@ -2,9 +2,9 @@ import MartletTransport
 import Synchronization
 
 /// The events that a subscriber has not taken yet: a ring that drops the oldest when it is full.
-final class EventQueue: Sendable {
+final class EventQueue<Event: Sendable>: Sendable {
     private struct State {
-        var ring: [SessionEvent] = []
+        var ring: [Event] = []
         /// The oldest, once the ring has its full size.
         var first = 0
         var count = 0
@@ -13,7 +13,7 @@ final class EventQueue: Sendable {
         var waiters: [UInt64: Waiter<Void>] = [:]
         var lastWaiter: UInt64 = 0
 
-        mutating func append(_ event: SessionEvent, limit: Int) {
+        mutating func append(_ event: Event, limit: Int) {
             if count == limit {
                 ring[first] = event
                 first = (first + 1) % limit
@@ -25,10 +25,10 @@ final class EventQueue: Sendable {
             count += 1
         }
 
-        mutating func take(limit: Int) -> SessionEvent? {
+        mutating func take(limit: Int, dropped: (Int) -> Event) -> Event? {
             if droppedCount > 0 {
                 defer { droppedCount = 0 }
-                return SessionEvent(.dropped(droppedCount))
+                return dropped(droppedCount)
             }
             guard count > 0 else { return nil }
             let event = ring[first]
@@ -39,15 +39,20 @@ final class EventQueue: Sendable {
     }
 
     private let limit: Int
+    /// Makes the event that says how many were dropped.
+    private let dropped: @Sendable (Int) -> Event
     /// Guards the above: those to whom something happens, and the subscriber's tasks.
     private let state = Mutex(State())
 
-    /// - Parameter limit: How many events are kept; at least 1.
-    init(limit: Int) {
+    /// - Parameters:
+    ///   - limit: How many events are kept; at least 1.
+    ///   - dropped: Makes the event that says how many were dropped.
+    init(limit: Int, dropped: @escaping @Sendable (Int) -> Event) {
         self.limit = max(1, limit)
+        self.dropped = dropped
     }
 
-    func append(_ event: SessionEvent) {
+    func append(_ event: Event) {
         wake { state in
             if !state.isEnded { state.append(event, limit: limit) }
         }
@@ -69,10 +74,10 @@ final class EventQueue: Sendable {
     }
 
     /// The oldest event; waits for one. `nil` at the end, or when the task is cancelled.
-    func next() async -> SessionEvent? {
+    func next() async -> Event? {
         while true {
-            let (event, isOver) = state.withLock { state -> (SessionEvent?, Bool) in
-                let event = state.take(limit: limit)
+            let (event, isOver) = state.withLock { state -> (Event?, Bool) in
+                let event = state.take(limit: limit, dropped: dropped)
                 return (event, state.isEnded)
             }
             if let event { return event }

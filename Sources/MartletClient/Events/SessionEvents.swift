@@ -14,15 +14,15 @@ public struct SessionEvents: AsyncSequence, Sendable {
     /// How many events are buffered unless said otherwise: 256.
     public static let defaultBufferCount = 256
 
-    private let subscription: EventSubscription
+    private let subscription: EventSubscription<SessionEvent>
 
-    init(hub: EventHub, limit: Int) {
-        subscription = EventSubscription(hub: hub, limit: limit)
+    init(hub: EventHub<SessionEvent>, limit: Int) {
+        subscription = EventSubscription(hub: hub, limit: limit) { SessionEvent(.dropped($0)) }
     }
 
     /// One pass over the events.
     public struct Iterator: AsyncIteratorProtocol {
-        let subscription: EventSubscription
+        let subscription: EventSubscription<SessionEvent>
 
         /// The next event; `nil` behind the last one, or when the task is cancelled.
         public mutating func next() async -> SessionEvent? {
@@ -42,13 +42,13 @@ public struct SessionEvents: AsyncSequence, Sendable {
 }
 
 /// A subscriber's hold on its queue: with the last reference to it the hub forgets the queue.
-final class EventSubscription: Sendable {
-    let queue: EventQueue
-    private let hub: EventHub
+final class EventSubscription<Event: Sendable>: Sendable {
+    let queue: EventQueue<Event>
+    private let hub: EventHub<Event>
     private let number: UInt64
 
-    init(hub: EventHub, limit: Int) {
-        queue = EventQueue(limit: limit)
+    init(hub: EventHub<Event>, limit: Int, dropped: @escaping @Sendable (Int) -> Event) {
+        queue = EventQueue(limit: limit, dropped: dropped)
         self.hub = hub
         number = hub.add(queue)
     }

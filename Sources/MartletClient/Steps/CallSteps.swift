@@ -25,6 +25,8 @@ struct CallSteps {
     /// Whether the delegate has given the request at hand a body to be sent again.
     private var hasNewBody = false
     private var authentication: AuthenticationFlow?
+    /// Whether what is stored is left alone, since it turned out damaged.
+    private var ignoresStored = false
 
     init(core: SessionCore, dialer: Dialer, call: Call, control: TransferControl) {
         self.core = core
@@ -58,18 +60,34 @@ struct CallSteps {
             sentCount += 1
             hasNewBody = false
             let answer: Answer
+            var step = request.cache.map { cache in
+                CacheStep(
+                    cache: cache, core: core, dialer: dialer, call: request, control: control,
+                    ignoresStored: ignoresStored)
+            }
             do {
-                answer = try await CallRunner(core: core, dialer: dialer, call: request, control: control)
-                    .run()
+                if let cached = try await step?.answer() {
+                    answer = cached
+                } else {
+                    answer = try await CallRunner(core: core, dialer: dialer, call: request, control: control)
+                        .run()
+                }
             } catch let error as HTTPError {
-                guard try await retries(after: error, of: request) else { throw error }
+                guard try await retries(after: error, of: request) else {
+                    guard let stale = try await step?.staleAnswer() else { throw error }
+                    return stale
+                }
                 continue
             }
             do {
                 await storeCookies(of: answer, to: request)
-                guard try await leadsOn(answer, from: request) else { return answer }
+                guard try await leadsOn(answer, from: request) else {
+                    guard let stale = answer.caching?.fallback else { return answer }
+                    answer.finish()
+                    return stale
+                }
             } catch {
-                answer.exchange.finish()
+                answer.finish()
                 throw error
             }
         }
@@ -112,7 +130,7 @@ struct CallSteps {
     }
 
     private func storeCookies(of answer: Answer, to request: Call) async {
-        guard let jar = call.cookieJar, answer.head.fields.contains("set-cookie") else { return }
+        guard answer.source == .network, let jar = call.cookieJar, answer.head.fields.contains("set-cookie") else { return }
         await jar.store(
             setCookieBytes: answer.head.fields.rawValues(of: "set-cookie").map(Array.init), from: request.url)
     }
@@ -224,6 +242,10 @@ struct CallSteps {
 
     /// Whether a request follows one that failed, or whose answer broke off; returns when it is time for it.
     mutating func retries(after error: HTTPError, of request: Call) async throws -> Bool {
+        if error.code == .storedBodyDamaged, !ignoresStored {
+            ignoresStored = true
+            return true
+        }
         if let delay = try await delay(after: .failure(error), of: request) {
             note(.retry, request, status: nil, error: error.code, delay: delay)
             tryCount += 1
@@ -319,7 +341,7 @@ struct CallSteps {
         target: HTTPURL? = nil
     ) async {
         let patience = MonotonicTime.now().advanced(by: CallSteps.patience)
-        await answer.exchange.finish(waitingUntil: min(patience, request.totalDeadline))
+        await answer.channel.finish(waitingUntil: min(patience, request.totalDeadline))
         note(
             reason, request, status: answer.head.status, error: nil, delay: delay, answer, target: target)
     }

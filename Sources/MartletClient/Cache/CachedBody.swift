@@ -1,0 +1,138 @@
+import MartletCache
+import MartletTransport
+import MartletWire
+import Synchronization
+
+/// The body of an answer that comes from the cache, or by a transfer that is shared.
+///
+/// One task reads it, as it would from a connection; nothing is read that was not asked for.
+final class CachedBody: Sendable {
+    /// Where the bytes are.
+    enum Source: Sendable {
+        /// In memory.
+        case bytes(ArraySlice<UInt8>)
+        /// On disk, so many of them.
+        case file(EntryReader, Range<UInt64>)
+        /// On their way.
+        case transfer(FlightMember)
+    }
+
+    private struct State {
+        var source: Source
+        /// Bytes of a file that were read already.
+        var ahead: [UInt8] = []
+    }
+
+    /// How much is read from a file at once, in bytes.
+    private static let pieceByteCount = 256 * 1024
+
+    private let loop: EventLoop
+    private let stored: StoredResponse?
+    private let flight: CacheFlight?
+    /// Guards where it is read from: its reader, and whoever ends it.
+    private let state: Mutex<State>
+
+    /// A body.
+    /// - Parameters:
+    ///   - stored: The response that it is of; `nil` for a transfer, and for no body.
+    ///   - ahead: What was read of a file already.
+    init(_ source: Source, of stored: StoredResponse?, ahead: [UInt8] = [], loop: EventLoop) {
+        self.loop = loop
+        self.stored = stored
+        if case .transfer(let member) = source { flight = member.flight } else { flight = nil }
+        state = Mutex(State(source: source, ahead: ahead))
+    }
+
+    /// Which stored body it is.
+    var representation: UInt64? { stored?.representation ?? flight?.representation }
+
+    /// Fields behind the body.
+    var trailers: FieldBlock? {
+        if let stored { return stored.head.trailers }
+        return flight?.answer?.network.trailers
+    }
+
+    /// All of it, where it is in memory; it is read then.
+    func takeWhole() -> [UInt8]? {
+        state.withLock { state in
+            guard case .bytes(let bytes) = state.source else { return nil }
+            state.source = .bytes([])
+            return Array(bytes)
+        }
+    }
+
+    /// The next bytes; `nil` at the end.
+    ///
+    /// - Parameter patience: When waiting for more is given up, where that is sooner than the clocks have it.
+    /// - Throws: ``HTTPError``, `.storedBodyDamaged` among them; `CancellationError`.
+    func next(
+        for call: Call, control: TransferControl, patience: MonotonicTime?
+    ) async throws -> [UInt8]? {
+        if control.isExposed, control.isPaused {
+            control.begin(.none)
+            await control.waitWhilePaused(until: call.totalDeadline, on: loop)
+        }
+        if control.isCancelled || Task.isCancelled { throw CancellationError() }
+        guard MonotonicTime.now() < call.totalDeadline else {
+            throw HTTPError(
+                .timedOut, phase: .receivingBody, message: "the total clock ran out while the body was read",
+                wasSent: true, origin: call.url.origin.description, clock: .total,
+                elapsed: MonotonicTime.now().since(call.start))
+        }
+        let source = state.withLock { $0.source }
+        switch source {
+        case .bytes(let bytes):
+            guard !bytes.isEmpty else { return nil }
+            let piece = bytes.prefix(4 * CachedBody.pieceByteCount)
+            state.withLock { $0.source = .bytes(bytes[piece.endIndex...]) }
+            return Array(piece)
+        case .file(let reader, let range): return try await read(reader, range, for: call, control)
+        case .transfer(let member):
+            return try await member.next(for: call, control, until: patience ?? .distantFuture)
+        }
+    }
+
+    private func read(
+        _ reader: EntryReader, _ range: Range<UInt64>, for call: Call, _ control: TransferControl
+    ) async throws -> [UInt8]? {
+        guard !range.isEmpty else { return nil }
+        var bytes = state.withLock { state in
+            defer { state.ahead = [] }
+            return state.ahead
+        }
+        if bytes.isEmpty {
+            let limit = Int(min(UInt64(CachedBody.pieceByteCount), range.upperBound - range.lowerBound))
+            let read = await BlockingWorkers.shared.run { CachedBody.read(reader, at: range.lowerBound, limit) }
+            if control.isCancelled { throw CancellationError() }
+            guard let read, !read.isEmpty else { throw CachedBody.damage(call) }
+            bytes = read
+        }
+        state.withLock { state in
+            if case .file = state.source {
+                state.source = .file(reader, (range.lowerBound + UInt64(bytes.count))..<range.upperBound)
+            }
+        }
+        return bytes
+    }
+
+    private static func read(_ reader: EntryReader, at offset: UInt64, _ limit: Int) -> [UInt8]? {
+        try? reader.read(at: offset, limit: limit)
+    }
+
+    /// Reads no more.
+    func leave() {
+        let source = state.withLock { state in
+            defer { if case .transfer = state.source {} else { state.source = .bytes([]) } }
+            return state.source
+        }
+        if case .transfer(let member) = source { member.leave() }
+    }
+
+    /// The error of a stored body that turns out damaged as it is read. Its entry is gone then.
+    static func damage(_ call: Call) -> HTTPError {
+        HTTPError(
+            .storedBodyDamaged, phase: .receivingBody,
+            message: "the stored body turned out damaged as it was read, and was removed",
+            origin: call.url.origin.description)
+    }
+}

@@ -1,0 +1,90 @@
+import MartletCache
+import MartletTransport
+import MartletWire
+
+extension Call {
+    /// The cache in force; `nil` where it has no part in the call: there is none, or the body is wanted as it stands on the
+    /// wire, or the request goes to the server as a whole.
+    var cache: ResponseCache? {
+        guard let cache = settings.configuration.cache, !options.isRaw else { return nil }
+        return givenRequest.map { Call.isForServer($0) } ?? false ? nil : cache
+    }
+
+    /// The codings of a response that are to be undone.
+    func codings(of head: ResponseHead) throws(ContentDecodingError) -> [ContentCoding] {
+        guard undoesCoding, head.fields.contains("content-encoding") else { return [] }
+        return try ContentCodingPlan(
+            fieldValues: head.fields.values(of: "content-encoding"),
+            limits: settings.configuration.decompressionLimits
+        )
+        .codings
+    }
+
+    /// The call as the cache asks the network: with fields of its own, and for as long as anybody waits for it.
+    func asking(_ fields: FieldBlock) -> Call {
+        var supplement = supplement ?? CallSupplement()
+        supplement.cacheFields = fields
+        return Call(self, supplement: supplement, hops: hops, observer: observer)
+    }
+
+    /// The call as the cache makes it for whoever waits for its answer: each of them has a total clock of its own.
+    var shared: Call {
+        var timeouts = timeouts
+        timeouts.total = nil
+        return Call(self, supplement: supplement, hops: hops, observer: observer, timeouts: timeouts)
+    }
+
+    /// The call, observed by nobody.
+    var unobserved: Call {
+        Call(self, supplement: supplement, hops: hops, observer: nil)
+    }
+
+    /// What the cache must know of the request.
+    func cacheRequest() -> CacheRequest {
+        let fields = sentFields
+        let partition =
+            options.cachePartition ?? settings.configuration.cachePartition
+            ?? fields.firstValue(of: "Authorization").map { "credential-" + ResponseCache.conceal($0) } ?? ""
+        var mode = options.cacheMode ?? settings.configuration.cacheMode
+        if mode == .cacheThenNetwork, !options.takesPreview { mode = .standard }
+        return CacheRequest(
+            method: method.rawValue, key: CacheKey(url: url.absoluteForm, partition: partition),
+            fields: fields, mode: mode, conceal: ResponseCache.conceal)
+    }
+
+    /// The fields that the request is sent with, as far as answers are chosen by them: all but those of its framing.
+    private var sentFields: FieldBlock {
+        let own = fields
+        let cookies = supplement?.cookies
+        if let lines = settings.defaultLines, options.omittedFields.isEmpty, lines.suit(own) {
+            var block = asksForCoding ? lines.askingFields : lines.plainFields
+            if own.isEmpty, supplement == nil { return block }
+            append(own, cookies, to: &block)
+            return block
+        }
+        var block = FieldBlock()
+        let defaults = settings.configuration.headers
+        for field in defaults where own[field.name] == nil && !options.omittedFields.contains(field.name) {
+            block.append(name: field.name.rawName, value: field.value)
+        }
+        func appendDefault(_ name: HTTPField.Name, _ value: String) {
+            guard own[name] == nil, defaults[name] == nil, !options.omittedFields.contains(name) else { return }
+            block.append(name: name.rawName, value: value)
+        }
+        if let agent = settings.configuration.userAgent { appendDefault(.userAgent, agent) }
+        appendDefault(.accept, "*/*")
+        if asksForCoding { appendDefault(.acceptEncoding, ContentCoding.acceptedNames) }
+        append(own, cookies, to: &block)
+        return block
+    }
+
+    private func append(_ own: HTTPFields, _ cookies: [UInt8]?, to block: inout FieldBlock) {
+        for field in own where !RequestComposer.isSetHere(field.name) || field.name == .cookie {
+            block.append(name: field.name.rawName, value: field.value)
+        }
+        if let cookies { block.append(name: "Cookie".utf8, value: cookies) }
+        if let authorization = supplement?.authorization {
+            block.append(name: "Authorization".utf8, value: authorization)
+        }
+    }
+}

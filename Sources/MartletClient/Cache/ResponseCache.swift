@@ -1,0 +1,225 @@
+public import MartletCache
+import MartletStorage
+import MartletTransport
+import MartletWire
+import Synchronization
+public import SystemPackage
+
+/// A private cache of responses (RFC 9111): in memory before on disk, each tier bounded, and each able to do without the
+/// other.
+///
+/// It is given to sessions by ``SessionConfiguration/cache``, any number of them, and is safe to use from anywhere.
+/// Processes may share a folder. What goes wrong with the disk never fails a request: what cannot be read is a miss, what
+/// cannot be stored is not stored, and an event says so.
+///
+/// ```swift
+/// configuration.cache = try .at("/var/cache/app", memory: .mebibytes(32), disk: .gibibytes(1))
+/// ```
+///
+/// Bodies stream into it as their reader takes them, and are never held whole unless they are small. A body larger than an
+/// eighth of the disk's limit (of the memory's, without a disk) is delivered and not stored.
+public final class ResponseCache: Sendable {
+    /// What a cache does beyond what messages ask for. The defaults are those of RFC 9111.
+    public struct Options: Sendable {
+        /// What goes first when there is no room; the least recently used by default.
+        public var eviction = Eviction.leastRecentlyUsed
+        /// For how long a stored response that has become stale stands in for an error, where neither it nor the request
+        /// says (`stale-if-error`, RFC 5861 §4); `nil`, the default, for never. Whole seconds count.
+        public var staleIfError: Duration?
+        /// How long responses are fresh that say nothing of it; by the guess of RFC 9111 §4.2.2 by default.
+        public var defaultFreshness = DefaultFreshness.none
+        /// The most variants of one URL (`Vary`), 1…8; 8 by default.
+        public var variantLimit = 8
+        /// What tells when memory runs short, whereupon half of what is in memory goes, and all of it when that is critical;
+        /// what is on no disk yet is written to it first. The machine's by default; `nil` for none.
+        public var memoryPressure: MemoryPressureSource? = .system
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// What goes first when there is no room.
+    public enum Eviction: String, Hashable, Sendable, CaseIterable {
+        /// What was used longest ago.
+        case leastRecentlyUsed
+        /// What was not used since it was last passed over (SIEVE, NSDI 2024): better where much is asked for only once.
+        case sieve
+    }
+
+    package let store: ResponseStore
+    let policy: MartletCache.CachePolicy
+    /// The folder; `nil` for memory alone.
+    public let directory: FilePath?
+    /// Counted by all who use it.
+    private let counts = Mutex(CacheStatistics())
+    private let hub: EventHub<CacheEvent>
+    private let work: Task<Void, Never>?
+
+    /// A cache in a folder, which is made where it is missing, with a tier of memory before it.
+    ///
+    /// It serves at once: the index of a large folder is read behind its first answers.
+    /// - Parameters:
+    ///   - path: The folder. It must be its owner's alone (mode 0700); other files in it are left alone.
+    ///   - memory: How much may be held in memory, 32 MiB by default; 0 for none.
+    ///   - disk: How much may be occupied on disk, in allocated blocks; 256 MiB by default. It is never exceeded.
+    /// - Throws: ``CacheDirectoryError``: the folder belongs to another user, or others may read or write it.
+    public static func at(
+        _ path: FilePath, memory: ByteCount = .mebibytes(32), disk: ByteCount = .mebibytes(256),
+        options: Options = Options()
+    ) throws(CacheDirectoryError) -> ResponseCache {
+        try at(path, memory: memory, disk: disk, options: options, files: LinuxFileSystem())
+    }
+
+    package static func at(
+        _ path: FilePath, memory: ByteCount, disk: ByteCount, options: Options, files: any FileSystem
+    ) throws(CacheDirectoryError) -> ResponseCache {
+        let hub = EventHub<CacheEvent>()
+        let tier = try DiskCache(
+            directory: path.string, limit: UInt64(disk.bytes), order: options.eviction.order, files: files
+        ) { hub.tell(CacheEvent($0)) }
+        return ResponseCache(memory: memory, disk: tier, directory: path, options: options, hub: hub)
+    }
+
+    /// A cache in memory alone, of 32 MiB by default.
+    public static func memoryOnly(
+        _ limit: ByteCount = .mebibytes(32), options: Options = Options()
+    ) -> ResponseCache {
+        ResponseCache(memory: limit, disk: nil, directory: nil, options: options, hub: EventHub<CacheEvent>())
+    }
+
+    private init(memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, hub: EventHub<CacheEvent>) {
+        self.hub = hub
+        self.directory = directory
+        let store = ResponseStore(memoryLimit: memory.bytes, disk: disk, order: options.eviction.order)
+        self.store = store
+        policy = MartletCache.CachePolicy(
+            defaults: options.defaultFreshness, staleIfError: options.staleIfError?.components.seconds,
+            variantLimit: min(options.variantLimit, 8))
+        if let disk { BlockingWorkers.shared.submit { disk.load() } }
+        work = options.memoryPressure.map { source in
+            Task { [weak store] in
+                for await level in source where level > .normal {
+                    guard let store else { return }
+                    await ResponseCache.relieve(store, level)
+                }
+            }
+        }
+    }
+
+    deinit {
+        work?.cancel()
+        hub.end()
+        // What memory alone has outlives it on disk; the index is written for the next who opens the folder.
+        let store = store
+        BlockingWorkers.shared.submit { store.flush() }
+    }
+
+    private static func relieve(_ store: ResponseStore, _ level: MemoryPressure) async {
+        let target = level == .critical ? 0 : store.statistics.memory.byteCount / 2
+        await BlockingWorkers.shared.run { store.trim(to: target) }
+    }
+
+    // MARK: Its owner's
+
+    /// What happens in it, as an `AsyncSequence`.
+    public var events: CacheEvents { CacheEvents(hub, limit: CacheEvents.defaultBufferCount) }
+
+    /// What it did so far, and what it holds.
+    public var statistics: Statistics {
+        Statistics(counts.withLock { $0 }, store)
+    }
+
+    /// Removes all stored responses of a URL, whoever's they are: all variants of it, of the partition named.
+    ///
+    /// What is being received of it is not stored, either.
+    /// - Parameter partition: Whose; those that are told apart by nothing, by default.
+    public func remove(_ url: HTTPURL, partition: String = "") async {
+        let (store, key) = (store, CacheKey(url: url.absoluteForm, partition: partition))
+        await BlockingWorkers.shared.run { store.invalidate(key) }
+    }
+
+    /// Removes everything.
+    public func removeAll() async {
+        let store = store
+        await BlockingWorkers.shared.run { store.removeAll() }
+    }
+
+    /// Gives up what is held in memory, down to so many bytes, writing what is not yet on disk to it first.
+    public func trimMemory(to limit: ByteCount = 0) async {
+        let store = store
+        await BlockingWorkers.shared.run { store.trim(to: limit.bytes) }
+    }
+
+    /// Writes what is in memory alone to disk, where there is one, and the index of that.
+    ///
+    /// Nothing is lost without it but the order in which entries were used last.
+    public func flush() async {
+        let store = store
+        await BlockingWorkers.shared.run { store.flush() }
+    }
+
+    // MARK: What steps need
+
+    /// Decides about answers.
+    func decider(
+        _ request: CacheRequest, after decision: CacheDecision, _ found: [StoredResponse]
+    ) -> ResponseDecider {
+        ResponseDecider(request, after: decision, variants: found.map(\.variant), policy: policy)
+    }
+
+    /// Carries out what an answer means for what is stored.
+    /// - Returns: The responses with new heads, by index.
+    func carryOut(
+        _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLedger.Epoch
+    ) async -> [Int: StoredResponse] {
+        guard !decided.freshened.isEmpty || !decided.removed.isEmpty else { return [:] }
+        let store = store
+        let freshened = await BlockingWorkers.shared.run { () -> [Int: StoredResponse] in
+            var freshened: [Int: StoredResponse] = [:]
+            for one in decided.freshened {
+                freshened[one.variant] = store.freshen(found[one.variant], to: one.head, epoch: epoch)
+            }
+            for index in decided.removed { store.remove(found[index]) }
+            return freshened
+        }
+        if !decided.removed.isEmpty { counts.withLock { $0.countRemovals(UInt64(decided.removed.count)) } }
+        return freshened
+    }
+
+    func count(_ outcome: CacheStatistics.Outcome, served byteCount: UInt64 = 0) {
+        counts.withLock { counts in
+            counts.count(outcome)
+            counts.countServed(byteCount: byteCount)
+        }
+    }
+
+    func count(stored response: StoredResponse) {
+        counts.withLock { $0.countStore(byteCount: response.variant.bodyLength) }
+    }
+
+    func countRevalidation() {
+        counts.withLock { $0.countRevalidation() }
+    }
+
+    func tell(_ event: CacheEvent) {
+        hub.tell(event)
+    }
+
+    /// Makes something of a secret that may be written down and still tells two of them apart.
+    static func conceal(_ secret: String) -> String {
+        // The prefix keeps it from being the digest of anything else.
+        let digest = try? MessageDigest.digest(.sha256, of: "martlet cache: \(secret)".utf8)
+        // Without the function nothing is ever found again, which is safe.
+        guard let digest else { return String(UInt64.random(in: 0 ... .max), radix: 16) }
+        return String(decoding: MessageDigest.hexadecimal(digest.prefix(16)), as: UTF8.self)
+    }
+}
+
+extension ResponseCache.Eviction {
+    var order: EvictionOrder {
+        switch self {
+        case .leastRecentlyUsed: .leastRecentlyUsed
+        case .sieve: .sieve
+        }
+    }
+}

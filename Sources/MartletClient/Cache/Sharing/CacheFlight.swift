@@ -1,0 +1,381 @@
+import DequeModule
+import MartletCache
+import MartletConnections
+import MartletTransport
+import MartletWire
+import Synchronization
+
+/// One request to the network on behalf of all who ask for the same, and its answer on its way into the store.
+///
+/// It belongs to none of them: a task of its own makes the request and receives the body, at the pace of the fastest of
+/// those who read, and stops when none is left. What was received is kept in memory for a moment, and read back from the
+/// store by those who are slower; so that whatever the body's size, about a mebibyte of it is held.
+final class CacheFlight: Sendable {
+    /// What came of the request.
+    enum Landing: Sendable {
+        /// An answer that is not stored: it belongs to whoever takes it first, and the others ask for themselves.
+        case exchange
+        /// An answer that is stored as its body comes, for all.
+        case transfer(StoredVariant)
+        /// What was stored is still good.
+        case stored(StoredResponse, CachedAnswer)
+        /// An error that something stored can stand in for: it belongs to whoever takes it first, and the others have what
+        /// is stored.
+        case error
+        /// There was no answer.
+        case failed(any Error)
+    }
+
+    /// How the body ended.
+    enum End: Sendable {
+        /// It came whole, and was stored, if it could be.
+        case complete(StoredResponse?)
+        /// It did not.
+        case failed(any Error)
+    }
+
+    /// What a reader gets.
+    enum Piece {
+        /// Bytes.
+        case bytes([UInt8])
+        /// What is there has to be read back from the store, from this offset on.
+        case stored(ResponseWriter, at: UInt64)
+        /// The end.
+        case end
+        /// The transfer failed.
+        case failed(any Error)
+        /// Nothing yet.
+        case wait(OneShot<Void>)
+    }
+
+    struct State {
+        var landing: Landing?
+        /// The network's answer.
+        var network: Answer?
+        /// What the cache says of it.
+        var status: CacheStatus?
+        var isClaimed = false
+        /// How far each of those who take part has read.
+        var offsets: [UInt64: UInt64] = [:]
+        /// Who came before the head.
+        var early: Set<UInt64> = []
+        var lastMember: UInt64 = 0
+        var waiters: [UInt64: OneShot<Void>] = [:]
+        /// Goes on though nobody reads.
+        var isUnattended: Bool
+        var isGivenUp = false
+
+        /// What was received and not let go, oldest first, and where the first of it stands.
+        var chunks: Deque<[UInt8]> = []
+        var start: UInt64 = 0
+        var received: UInt64 = 0
+        /// What waits to be written.
+        var pending: [[UInt8]] = []
+        var pendingByteCount = 0
+        var isWriting = false
+        /// How much can be read back.
+        var stored: UInt64 = 0
+        var writer: ResponseWriter?
+        var end: End?
+        /// Where the receiving task waits.
+        var pump: OneShot<Void>?
+    }
+
+    /// How far the body is received ahead of the fastest reader, in bytes.
+    private static let readAhead: UInt64 = 256 * 1024
+    /// How much is held for readers at least, and at most, in bytes.
+    private static let (least, most) = (256 * 1024, 1024 * 1024)
+
+    let loop: EventLoop
+    /// The control of the request.
+    let control: TransferControl
+    /// Pauses the exchange when it belongs to a caller who may.
+    let gate = FlightGate()
+    let state: Mutex<State>
+
+    /// A flight that has not begun.
+    /// - Parameter isUnattended: Whether it goes on though nobody waits for it.
+    init(loop: EventLoop, watcher: CallWatcher?, isUnattended: Bool) {
+        self.loop = loop
+        control = TransferControl(tellsProgress: false, watcher: watcher)
+        state = Mutex(State(isUnattended: isUnattended))
+    }
+
+    // MARK: Taking part
+
+    /// Takes part; `nil` where it is too late: nobody was left, or what came first is gone.
+    func join() -> FlightMember? {
+        let number = state.withLock { state -> UInt64? in
+            guard !state.isGivenUp, state.start == 0 || state.stored >= state.start else { return nil }
+            switch state.landing {
+            case nil, .transfer: break
+            default: return nil
+            }
+            state.lastMember += 1
+            if state.landing == nil { state.early.insert(state.lastMember) }
+            state.offsets[state.lastMember] = 0
+            return state.lastMember
+        }
+        return number.map { FlightMember(self, $0) }
+    }
+
+    /// How many take part.
+    var memberCount: Int { state.withLock { $0.offsets.count } }
+
+    /// No longer takes part. When nobody does, the transfer is given up.
+    func leave(_ member: UInt64) {
+        let (isLast, unclaimed) = state.withLock { state -> (Bool, Answer?) in
+            guard state.offsets.removeValue(forKey: member) != nil else { return (false, nil) }
+            state.waiters[member] = nil
+            trim(&state)
+            guard state.offsets.isEmpty, !state.isUnattended else { return (false, nil) }
+            switch state.landing {
+            case .exchange, .error:
+                defer { state.isClaimed = true }
+                return (false, state.isClaimed ? nil : state.network)
+            case nil, .transfer:
+                guard state.end == nil else { return (false, nil) }
+                state.isGivenUp = true
+                return (true, nil)
+            case .stored, .failed: return (false, nil)
+            }
+        }
+        unclaimed?.finish()
+        if isLast { control.cancel() }
+        wakePump()
+    }
+
+    /// What came of the request; `nil` while it is under way.
+    func landing(for member: UInt64, _ waiter: OneShot<Void>) -> Landing? {
+        state.withLock { state in
+            if state.landing == nil { state.waiters[member] = waiter }
+            return state.landing
+        }
+    }
+
+    /// The network's answer and what the cache says of it.
+    var answer: (network: Answer, status: CacheStatus)? {
+        state.withLock { state in
+            guard let network = state.network, let status = state.status else { return nil }
+            return (network, status)
+        }
+    }
+
+    /// Takes the network's answer over, exchange and all; `nil` for all but the first.
+    func claim() -> Answer? {
+        state.withLock { state in
+            guard !state.isClaimed else { return nil }
+            state.isClaimed = true
+            return state.network
+        }
+    }
+
+    /// Whether one who takes part did before the head came.
+    func wasEarly(_ member: UInt64) -> Bool {
+        state.withLock { $0.early.contains(member) }
+    }
+
+    // MARK: What comes of it
+
+    /// Tells all what came of the request.
+    /// - Returns: Whether anybody was there to be told.
+    @discardableResult
+    func land(_ landing: Landing, network: Answer? = nil, status: CacheStatus? = nil) -> Bool {
+        let (waiters, isWanted) = state.withLock { state -> ([OneShot<Void>], Bool) in
+            state.landing = landing
+            state.network = network
+            state.status = status
+            return (state.takeWaiters(), !state.offsets.isEmpty)
+        }
+        for waiter in waiters { waiter.fulfil(()) }
+        return isWanted
+    }
+
+    /// Whether it goes on though nobody reads.
+    var isUnattended: Bool { state.withLock { $0.isUnattended } }
+
+    /// Begins to take a body into the store.
+    func begin(_ writer: ResponseWriter) {
+        state.withLock { $0.writer = writer }
+    }
+
+    /// Takes the next bytes.
+    func append(_ bytes: [UInt8]) {
+        let (waiters, writes) = state.withLock { state -> ([OneShot<Void>], Bool) in
+            state.chunks.append(bytes)
+            state.received += UInt64(bytes.count)
+            if state.writer?.isAlive == true {
+                state.pending.append(bytes)
+                state.pendingByteCount += bytes.count
+            }
+            trim(&state)
+            // Small pieces are written together.
+            let writes = !state.isWriting && state.pendingByteCount >= 128 * 1024
+            if writes { state.isWriting = true }
+            return (state.takeWaiters(), writes)
+        }
+        for waiter in waiters { waiter.fulfil(()) }
+        if writes { BlockingWorkers.shared.submit { self.writePending() } }
+    }
+
+    /// Writes what waits to be written. It blocks.
+    private func writePending() {
+        while true {
+            let (writer, pending) = state.withLock { state -> (ResponseWriter?, [[UInt8]]) in
+                let pending = state.pending
+                (state.pending, state.pendingByteCount) = ([], 0)
+                if pending.isEmpty { state.isWriting = false }
+                return (state.writer, pending)
+            }
+            guard let writer, !pending.isEmpty else { break }
+            for bytes in pending { writer.append(bytes) }
+            let count = writer.readableByteCount
+            state.withLock { state in
+                state.stored = count
+                trim(&state)
+            }
+            wakePump()
+        }
+        wakePump()
+    }
+
+    /// Waits until more of the body is wanted, and there is room for it.
+    /// - Returns: Whether that is so; not when nobody is left.
+    func waitForDemand() async -> Bool {
+        while true {
+            let wait = state.withLock { state -> OneShot<Void>?? in
+                if state.isGivenUp { return .some(nil) }
+                if isWanted(state) { return nil }
+                let wait = OneShot<Void>()
+                state.pump = wait
+                return wait
+            }
+            guard let wait else { return true }
+            guard let wait else { return false }
+            _ = await wait.wait(until: .distantFuture, on: loop)
+        }
+    }
+
+    private func isWanted(_ state: State) -> Bool {
+        guard state.pendingByteCount < CacheFlight.most else { return false }
+        guard state.received - state.start < UInt64(CacheFlight.most) else { return false }
+        guard let fastest = state.offsets.values.max() else { return state.isUnattended }
+        return state.isUnattended || state.received - min(fastest, state.received) < CacheFlight.readAhead
+    }
+
+    /// Waits until nothing is being written.
+    func waitForWriter() async {
+        while true {
+            let wait = state.withLock { state -> OneShot<Void>? in
+                guard state.isWriting else { return nil }
+                let wait = OneShot<Void>()
+                state.pump = wait
+                return wait
+            }
+            guard let wait else { return }
+            _ = await wait.wait(until: .distantFuture, on: loop)
+        }
+    }
+
+    private func wakePump() {
+        let pump = state.withLock { $0.pump.take() }
+        pump?.fulfil(())
+    }
+
+    /// Ends the body.
+    func end(_ end: End) {
+        let waiters = state.withLock { state in
+            state.end = end
+            return state.takeWaiters()
+        }
+        for waiter in waiters { waiter.fulfil(()) }
+    }
+
+    /// What is left to be written, which nobody else writes.
+    func takePending() -> [[UInt8]] {
+        state.withLock { state in
+            defer { (state.pending, state.pendingByteCount) = ([], 0) }
+            return state.pending
+        }
+    }
+
+    // MARK: Reading
+
+    /// What a reader gets next.
+    func next(_ member: UInt64) -> Piece {
+        let piece = state.withLock { state -> Piece in
+            guard let offset = state.offsets[member] else { return .failed(CancellationError()) }
+            if offset < state.start {
+                guard let writer = state.writer, offset < state.stored else {
+                    return .failed(CacheFlight.lost)
+                }
+                return .stored(writer, at: offset)
+            }
+            if offset < state.received {
+                var position = state.start
+                for chunk in state.chunks {
+                    let end = position + UInt64(chunk.count)
+                    if offset < end {
+                        state.offsets[member] = end
+                        trim(&state)
+                        let skipped = Int(offset - position)
+                        return .bytes(skipped == 0 ? chunk : Array(chunk[skipped...]))
+                    }
+                    position = end
+                }
+            }
+            switch state.end {
+            case .complete: return .end
+            case .failed(let error): return .failed(error)
+            case nil:
+                let wait = OneShot<Void>()
+                state.waiters[member] = wait
+                return .wait(wait)
+            }
+        }
+        wakePump()
+        return piece
+    }
+
+    /// Notes what a reader has read back from the store.
+    func advance(_ member: UInt64, by count: Int) {
+        state.withLock { state in
+            if let offset = state.offsets[member] { state.offsets[member] = offset + UInt64(count) }
+            trim(&state)
+        }
+        wakePump()
+    }
+
+    /// Lets go of what no reader needs, or what can be read back.
+    private func trim(_ state: inout State) {
+        guard state.received - state.start > UInt64(CacheFlight.least) else { return }
+        let slowest = state.offsets.values.min() ?? state.received
+        let dispensable = max(state.stored, slowest)
+        while let first = state.chunks.first, state.received - state.start > UInt64(CacheFlight.least),
+            state.start + UInt64(first.count) <= dispensable
+        {
+            state.start += UInt64(first.count)
+            state.chunks.removeFirst()
+        }
+    }
+
+    /// The body that was stored; `nil` where none was.
+    var representation: UInt64? {
+        state.withLock { state in
+            if case .complete(let stored) = state.end { stored?.representation } else { nil }
+        }
+    }
+
+    /// What a reader is told for whom the store has lost what it had.
+    private static let lost = HTTPError(
+        .storedBodyDamaged, phase: .receivingBody, message: "what was stored of the body cannot be read back")
+}
+
+extension CacheFlight.State {
+    /// All who wait, who wait no longer.
+    mutating func takeWaiters() -> [OneShot<Void>] {
+        guard !waiters.isEmpty else { return [] }
+        defer { waiters = [:] }
+        return Array(waiters.values)
+    }
+}

@@ -1,0 +1,125 @@
+import Logging
+import MartletCache
+import MartletConnections
+import MartletTransport
+import MartletWire
+
+/// Makes the request of a shared transfer and receives its body, in a task of its own.
+struct FlightDriver: Sendable {
+    let flight: CacheFlight
+    let cache: ResponseCache
+    let core: SessionCore
+    let dialer: Dialer
+    /// The call of whoever came first.
+    let call: Call
+    let request: CacheRequest
+    let decision: CacheDecision
+    /// What was found in the store.
+    let found: [StoredResponse]
+    /// When it was found.
+    let epoch: InvalidationLedger.Epoch
+
+    /// Runs it to its end.
+    /// - Parameter ended: Called when nobody can join any more.
+    func run(_ ended: @Sendable () -> Void) async {
+        defer { ended() }
+        do {
+            try await request()
+        } catch {
+            if request.mode != .noStore, flight.isUnattended { cache.tell(.revalidationFailed(url: request.key.url)) }
+            flight.land(.failed(error))
+        }
+    }
+
+    /// The fields that the cache adds to a request.
+    static func fields(of decision: CacheDecision) -> FieldBlock {
+        switch decision {
+        case .validate(let plan), .serveThenValidate(_, let plan), .serveStaleWhileRevalidating(_, let plan):
+            plan.fields
+        case .forward(let plan): plan.fields
+        case .serve, .unsatisfiable: FieldBlock()
+        }
+    }
+
+    private func request() async throws {
+        var fields = FlightDriver.fields(of: decision)
+        let decider = cache.decider(request, after: decision, found)
+        let call = call.shared
+        while true {
+            let sent = WallTime.now
+            let runner = CallRunner(
+                core: core, dialer: dialer, call: fields.isEmpty ? call : call.asking(fields),
+                control: flight.control, gate: flight.gate)
+            let network = try await runner.run()
+            let decided = decider.received(network.head, requestTime: sent, responseTime: WallTime.now)
+            let freshened = await cache.carryOut(decided, found, epoch)
+            switch decided.delivery {
+            case .repeatUnconditionally:
+                await end(network)
+                fields = FieldBlock()
+                continue
+            case .stored(let answer):
+                flight.land(.stored(freshened[answer.variant] ?? found[answer.variant], answer))
+                await end(network)
+            case .staleOnError:
+                cache.tell(.staleOnError(url: request.key.url, status: network.head.status))
+                hand(over: network, as: .error, decided.status)
+            case .network:
+                try await deliver(network, decided)
+            }
+            return
+        }
+    }
+
+    private func deliver(_ network: Answer, _ decided: ResponseDecision) async throws {
+        // The length of the body, where there is one: what is sent without one is stored with none.
+        guard case .store(let head) = decided.storage,
+            let writer = cache.store.begin(head, expectedByteCount: network.announcedByteCount, epoch: epoch)
+        else {
+            var status = decided.status
+            status.isStored = false
+            return hand(over: network, as: .exchange, status)
+        }
+        let variant = StoredVariant(head: head, bodyLength: network.announcedByteCount ?? 0)
+        flight.begin(writer)
+        flight.land(.transfer(variant), network: network, status: decided.status)
+        do {
+            try await receive(network, writer)
+        } catch {
+            await BlockingWorkers.shared.run { writer.abandon() }
+            network.finish()
+            flight.end(.failed(error))
+        }
+    }
+
+    /// Lets whoever takes it first have the exchange.
+    private func hand(over network: Answer, as landing: CacheFlight.Landing, _ status: CacheStatus) {
+        if !flight.land(landing, network: network, status: status), flight.claim() != nil { network.finish() }
+    }
+
+    private func end(_ network: Answer) async {
+        await network.channel.finish(waitingUntil: MonotonicTime.now().advanced(by: .milliseconds(50)))
+    }
+
+    private func receive(_ network: Answer, _ writer: ResponseWriter) async throws {
+        // The bytes as they are on the wire, told to nobody: whoever reads them tells.
+        let wire = network.passed(to: network.call.unobserved, codings: [])
+        let reader = BodyReader(wire, control: flight.control, byteLimit: nil)
+        while await flight.waitForDemand() {
+            guard let bytes = try await reader.next() else {
+                await flight.waitForWriter()
+                let rest = flight.takePending()
+                let trailers = network.trailers
+                let stored = await BlockingWorkers.shared.run { () -> StoredResponse? in
+                    for bytes in rest { writer.append(bytes) }
+                    return writer.commit(trailers: trailers)
+                }
+                if let stored { cache.count(stored: stored) }
+                flight.end(.complete(stored))
+                return
+            }
+            flight.append(bytes)
+        }
+        throw CancellationError()
+    }
+}

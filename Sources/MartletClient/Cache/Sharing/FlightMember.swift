@@ -1,0 +1,77 @@
+import MartletCache
+import MartletTransport
+import MartletWire
+
+/// One who takes part in a shared transfer, as long as it is there.
+final class FlightMember: Sendable {
+    let flight: CacheFlight
+    let number: UInt64
+
+    init(_ flight: CacheFlight, _ number: UInt64) {
+        self.flight = flight
+        self.number = number
+    }
+
+    deinit {
+        leave()
+    }
+
+    /// No longer takes part.
+    func leave() {
+        flight.leave(number)
+    }
+
+    /// Waits for what comes of the request; a cancel ends it at once, and so does the call's total clock.
+    /// - Throws: ``HTTPError``, or `CancellationError`.
+    func landing(for call: Call, _ control: TransferControl) async throws -> CacheFlight.Landing {
+        while true {
+            let waiter = OneShot<Void>()
+            if let landing = flight.landing(for: number, waiter) { return landing }
+            try await FlightMember.wait(waiter, for: call, control, on: flight.loop, until: .distantFuture, .awaitingHead)
+        }
+    }
+
+    /// The next bytes of the body; `nil` at the end.
+    /// - Throws: ``HTTPError``, or `CancellationError`.
+    func next(for call: Call, _ control: TransferControl, until patience: MonotonicTime) async throws -> [UInt8]? {
+        while true {
+            switch flight.next(number) {
+            case .bytes(let bytes): return bytes
+            case .end: return nil
+            case .failed(let error): throw error
+            case .stored(let writer, let offset):
+                let read = await BlockingWorkers.shared.run { () -> Result<[UInt8], EntryFault> in
+                    do throws(EntryFault) {
+                        return .success(try writer.read(at: offset, limit: 256 * 1024))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+                if control.isCancelled { throw CancellationError() }
+                guard case .success(let bytes) = read, !bytes.isEmpty else {
+                    throw CachedBody.damage(call)
+                }
+                flight.advance(number, by: bytes.count)
+                return bytes
+            case .wait(let waiter):
+                try await FlightMember.wait(waiter, for: call, control, on: flight.loop, until: patience, .receivingBody)
+            }
+        }
+    }
+
+    private static func wait(
+        _ waiter: OneShot<Void>, for call: Call, _ control: TransferControl, on loop: EventLoop,
+        until patience: MonotonicTime, _ phase: HTTPError.Phase
+    ) async throws {
+        control.begin(.pausing(waiter))
+        let outcome = await waiter.wait(until: min(call.totalDeadline, patience), on: loop)
+        if control.isCancelled { throw CancellationError() }
+        guard case .timedOut = outcome else { return }
+        let isTotal = MonotonicTime.now() >= call.totalDeadline
+        throw HTTPError(
+            .timedOut, phase: phase,
+            message: "the \(isTotal ? "total" : "idle") clock ran out while the cache waited for the server",
+            wasSent: true, origin: call.url.origin.description, clock: isTotal ? .total : .idle,
+            elapsed: MonotonicTime.now().since(call.start))
+    }
+}

@@ -1,0 +1,112 @@
+import DequeModule
+import MartletCache
+import MartletTransport
+import MartletWire
+import Synchronization
+
+/// The shared transfers of a session, by what was asked for.
+final class FlightRegistry: Sendable {
+    /// What requests must have in common to be answered by one: everything that an answer may be chosen by.
+    struct Key: Hashable {
+        let cache: ObjectIdentifier
+        let dialer: ObjectIdentifier
+        let proxy: String
+        let key: CacheKey
+        let mode: CacheMode
+        /// All fields that are sent, as one text.
+        let fields: [UInt8]
+
+        init(_ request: CacheRequest, cache: ResponseCache, dialer: AnyObject, proxy: String?) {
+            self.cache = ObjectIdentifier(cache)
+            self.dialer = ObjectIdentifier(dialer)
+            self.proxy = proxy ?? ""
+            key = request.key
+            mode = request.mode
+            var fields: [UInt8] = []
+            for index in request.fields.indices {
+                fields += request.fields.name(at: index)
+                fields.append(UInt8(ascii: ":"))
+                fields += request.fields.value(at: index)
+                fields.append(0)
+            }
+            self.fields = fields
+        }
+    }
+
+    /// What to do about a request.
+    enum Place {
+        /// It takes part in what is under way.
+        case joined(FlightMember)
+        /// It is the first, and begins the transfer.
+        case first(FlightMember)
+        /// One like it ended since it looked into the store, where the answer may be now.
+        case lookAgain
+    }
+
+    private struct State {
+        var flights: [Key: CacheFlight] = [:]
+        var endCount: UInt64 = 0
+        /// Those that ended last, the oldest first.
+        var ended: Deque<(key: Key, number: UInt64)> = []
+    }
+
+    /// How many ended ones are remembered.
+    private static let memory = 256
+
+    /// Guards the above: requests that begin, and transfers that end.
+    private let state = Mutex(State())
+
+    /// How many have ended: to be asked before looking into the store.
+    var endCount: UInt64 { state.withLock { $0.endCount } }
+
+    /// How many requests take part in what is under way.
+    var memberCount: Int {
+        state.withLock { state in Array(state.flights.values) }.reduce(0) { $0 + $1.memberCount }
+    }
+
+    /// Takes part in what is under way already, if anything is.
+    func join(_ key: Key) -> FlightMember? {
+        state.withLock { $0.flights[key] }?.join()
+    }
+
+    /// Takes part in what is under way, or begins it.
+    /// - Parameters:
+    ///   - seen: How many had ended before the store was looked into.
+    ///   - make: Makes a transfer, which the caller is to start.
+    func enter(_ key: Key, seen: UInt64, make: () -> CacheFlight) -> Place {
+        state.withLock { state in
+            if let member = state.flights[key]?.join() { return .joined(member) }
+            if state.endCount > seen {
+                let isForgotten = state.ended.first.map { $0.number > seen + 1 } ?? true
+                if isForgotten || state.ended.contains(where: { $0.number > seen && $0.key == key }) {
+                    return .lookAgain
+                }
+            }
+            let flight = make()
+            guard let member = flight.join() else { return .lookAgain }
+            state.flights[key] = flight
+            return .first(member)
+        }
+    }
+
+    /// Begins a transfer that nobody waits for, unless one like it is under way.
+    func enterUnattended(_ key: Key, make: () -> CacheFlight) -> CacheFlight? {
+        state.withLock { state in
+            guard state.flights[key] == nil else { return nil }
+            let flight = make()
+            state.flights[key] = flight
+            return flight
+        }
+    }
+
+    /// Notes the end of a transfer.
+    func end(_ key: Key, _ flight: CacheFlight) {
+        state.withLock { state in
+            guard state.flights[key] === flight else { return }
+            state.flights[key] = nil
+            state.endCount += 1
+            state.ended.append((key, state.endCount))
+            if state.ended.count > FlightRegistry.memory { state.ended.removeFirst() }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+import FoundationEssentials
+import MartletCache
+
+extension WallTime {
+    /// The present.
+    static var now: WallTime { WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) }
+}

@@ -1,0 +1,115 @@
+import FoundationEssentials
+import Martlet
+import MartletTesting
+import SystemPackage
+import Testing
+
+@testable import MartletClient
+
+@Suite("Answers from the cache")
+struct ResponseCacheTests {
+    /// A session with a cache in memory, or in a folder of the test's own before which there is memory.
+    static func session(
+        _ folder: TemporaryFolder? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> HTTPSession {
+        let cache: ResponseCache =
+            if let folder { try .at(FilePath(folder.path).appending("cache")) } else { .memoryOnly() }
+        return HTTPSession.own { configuration in
+            configuration.cache = cache
+            change(&configuration)
+        }
+    }
+
+    static func fresh(_ text: String, _ fields: OriginFields = ["Cache-Control": "max-age=600"]) -> OriginResponse {
+        OriginResponse(200, fields: fields, body: .text(text))
+    }
+
+    @Test("M4: What is fresh is served from memory, and from disk by another session", arguments: [true, false])
+    func hit(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { _ in
+            ResponseCacheTests.fresh("stored")
+        } run: { origin async throws in
+            let session = try ResponseCacheTests.session(hasDisk ? folder : nil)
+            let first = try await session.get(origin.url("/a"))
+            #expect(first.text == "stored" && first.source == .network)
+            let second = try await session.get(origin.url("/a"))
+            #expect(second.text == "stored" && second.source == .cache)
+            #expect(second.response.headerFields[.age] != nil)
+            #expect(second.cacheStatus?.hasPrefix("martlet; hit; ttl=") == true)
+            #expect(origin.requests.count == 1)
+            guard hasDisk else { return }
+            let other = try ResponseCacheTests.session(folder)
+            #expect(try await other.get(origin.url("/a")).source == .cache)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("M8: What is stale is validated, and a 304 makes it fresh again")
+    func validated() async throws {
+        try await TestOrigin.withOrigin { request in
+            if request.fields["If-None-Match"] == "\"1\"" {
+                return OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": "max-age=0", "X-Turn": "2"])
+            }
+            return ResponseCacheTests.fresh("body", ["ETag": "\"1\"", "Cache-Control": "max-age=0", "X-Turn": "1"])
+        } run: { origin async throws in
+            let session = try ResponseCacheTests.session()
+            #expect(try await session.get(origin.url()).source == .network)
+            let second = try await session.get(origin.url())
+            #expect(second.source == .validatedCache && second.text == "body" && second.statusCode == 200)
+            #expect(second.response.headerFields[HTTPField.Name("X-Turn") ?? .age] == "2")
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test("K6: Fifty requests for a cold URL make one, and all have the same body", arguments: [true, false])
+    func coalesced(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { _ in
+            ResponseCacheTests.fresh(String(repeating: "0123456789", count: 20_000))
+        } run: { origin async throws in
+            let session = try ResponseCacheTests.session(hasDisk ? folder : nil)
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<50 { group.addTask { try await session.get(origin.url()).body.count } }
+                for try await count in group { #expect(count == 200_000) }
+            }
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("Forty-nine of fifty that wait are cancelled: they return, and the last has its answer of the one request")
+    func cancelledWaiters() async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { _ in
+            try await signals.wait(for: "go")
+            return ResponseCacheTests.fresh("late")
+        } run: { origin async throws in
+            signals.use(origin)
+            let session = try ResponseCacheTests.session()
+            let url = origin.url()
+            let tasks = (0..<50).map { _ in Task { try await session.get(url) } }
+            #expect(await eventually { session.core.flights.memberCount == 50 && origin.requests.count == 1 })
+            for task in tasks.dropLast() { task.cancel() }
+            for task in tasks.dropLast() {
+                await #expect(throws: CancellationError.self) { try await task.value }
+            }
+            signals.raise("go")
+            #expect(try await tasks[49].value.text == "late")
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("An unsafe request that succeeds invalidates what is stored")
+    func invalidated() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.method == "GET" ? ResponseCacheTests.fresh("\(request.number)") : OriginResponse(204)
+        } run: { origin async throws in
+            let session = try ResponseCacheTests.session()
+            let before = try await session.get(origin.url("/x")).text
+            #expect(try await session.get(origin.url("/x")).text == before)
+            _ = try await session.post(origin.url("/x"), body: .bytes([1]))
+            let after = try await session.get(origin.url("/x"))
+            #expect(after.source == .network && after.text != before)
+        }
+    }
+}
