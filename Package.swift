@@ -100,7 +100,8 @@ let package = Package(
             dependencies: ["MartletWire", "MartletTransport", "MartletClient", httpTypes, systemPackage],
             swiftSettings: strict),
         .executableTarget(
-            name: "MartletCLI", dependencies: ["Martlet", "MartletTesting", argumentParser],
+            name: "MartletCLI",
+            dependencies: ["Martlet", "MartletTesting", "MartletCache", "MartletStorage", argumentParser],
             swiftSettings: strict),
         // What the fuzzer checks, as functions of bytes, so that the tests replay it without the fuzzer.
         .target(
@@ -146,7 +147,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Martlet", "MartletXML", "MartletImages", "MartletTesting", "MartletCLI", systemPackage,
+                "Martlet", "MartletXML", "MartletImages", "MartletTesting", "MartletCLI", "MartletCache",
+                "MartletStorage", "MartletWire", systemPackage,
             ],
             swiftSettings: strict),
     ]

@@ -34,6 +34,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let revocationList = ExitStatus(code: 82)
     static let pinMismatch = ExitStatus(code: 90)
     static let proxyFailed = ExitStatus(code: 97)
+    static let checksum = ExitStatus(code: 100)
     static let interrupted = ExitStatus(code: 130)
 }
 

@@ -10,7 +10,7 @@ struct MartletCommand: AsyncParsableCommand {
         version: "martlet \(martletVersion)", subcommands: subcommands, defaultSubcommand: GetCommand.self)
 
     private static let subcommands: [any ParsableCommand.Type] = [
-        GetCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self,
+        GetCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self, CacheCommand.self,
     ]
 
     /// Runs what the command line says, and exits.

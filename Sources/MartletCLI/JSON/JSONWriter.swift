@@ -38,10 +38,22 @@ enum JSONWriter {
         }
     }
 
+    /// A text. What could command a terminal is escaped, as the control characters have to be.
     private static func append(_ text: String, _ output: inout [UInt8]) {
         output.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            if let escape = escape(byte) { output += escape.utf8 } else { output.append(byte) }
+        for scalar in text.unicodeScalars {
+            if let escape = UInt8(exactly: scalar.value).flatMap(escape) {
+                output += escape.utf8
+            } else if TerminalText.isHarmless(scalar) {
+                output += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+            } else {
+                for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
+                    output += "\\u".utf8
+                    for shift in stride(from: UInt16(12), through: 0, by: -4) {
+                        output.append(hexDigit(UInt8(truncatingIfNeeded: unit >> shift & 15)))
+                    }
+                }
+            }
         }
         output.append(UInt8(ascii: "\""))
     }

@@ -22,6 +22,8 @@ struct CacheFolder: Sendable {
 
     let path: String
     let files: any FileSystem
+    /// Whether it is made where it is missing: whoever only looks leaves nothing behind.
+    var mayBeMade = true
 
     /// The path of one of its files.
     func path(of file: CacheFile) -> String { "\(path)/\(file.name)" }
@@ -35,7 +37,7 @@ struct CacheFolder: Sendable {
         do throws(StorageError) {
             do throws(StorageError) {
                 status = try files.status(at: path + "/.")
-            } catch  where error.code == ENOENT {
+            } catch  where error.code == ENOENT && mayBeMade {
                 try make(path, withParents: withParents)
                 status = try files.status(at: path + "/.")
             }
@@ -49,6 +51,23 @@ struct CacheFolder: Sendable {
         guard !status.access.isReadableByOthers, !status.access.isWritableByOthers else {
             throw .refused(.openToOthers(path: path))
         }
+    }
+
+    /// Whether its files are a cache's: one is an entry, or belongs to one, or is a cache's lock; or there is nothing yet
+    /// but perhaps a lock.
+    ///
+    /// A file that is merely called `index` or `lock`, as other programs' are, makes no cache.
+    func holdsCache() throws(StorageError) -> Bool {
+        let names = try files.names(inFolder: path)
+        if names.allSatisfy({ CacheFile(name: $0) == .lock }) { return true }
+        for name in names {
+            switch CacheFile(name: name) {
+            case .entry, .body, .temporary: return true
+            case .lock: if try CacheLedger.isLock(at: self.path(of: .lock), files) { return true }
+            case .index, nil: break
+            }
+        }
+        return false
     }
 
     private func make(_ path: String, withParents: Bool) throws(StorageError) {

@@ -1,3 +1,4 @@
+import Glibc
 import MartletStorage
 
 /// How much is stored, shared by all processes that use the folder: read and written in the lock file, under the lock.
@@ -42,6 +43,19 @@ struct CacheLedger: Sendable {
         } catch {
             return
         }
+    }
+
+    /// Whether a file is the lock of a cache that something was stored in, by its first bytes.
+    static func isLock(at path: String, _ files: any FileSystem) throws(StorageError) -> Bool {
+        let file: OpenFile
+        do throws(StorageError) {
+            file = try files.open(path, for: .reading)
+        } catch {
+            if error.code == ENOENT || error.code == ELOOP { return false }
+            throw error
+        }
+        guard try files.status(of: file).kind == .file else { return false }
+        return try files.read(file, count: magic.count, at: 0) == magic
     }
 
     /// Adds bytes that are about to be stored, at once.

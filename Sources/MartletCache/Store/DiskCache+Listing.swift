@@ -1,11 +1,10 @@
-import Glibc
 import MartletStorage
 import Synchronization
 
 extension DiskCache {
     /// Shows each entry that is whole, in no order, until the closure returns false. None counts as used.
     package func forEachEntry(_ body: (EntryReader) -> Bool) {
-        for name in entryNames() {
+        for name in namesOfEntries() {
             if let reader = open(name, for: nil), !body(reader) { return }
         }
     }
@@ -15,7 +14,7 @@ extension DiskCache {
     /// - Returns: how many entries are whole, how many bytes their bodies have, and how many were removed.
     package func verify() -> (whole: Int, byteCount: UInt64, damaged: Int) {
         var result = (whole: 0, byteCount: UInt64(0), damaged: 0)
-        for name in entryNames() {
+        for name in namesOfEntries() {
             let before = state.withLock { $0.statistics.damaged }
             if let reader = open(name, for: nil), isWhole(reader) {
                 result.whole += 1
@@ -39,13 +38,11 @@ extension DiskCache {
         return true
     }
 
-    private func entryNames() -> [EntryName] {
+    private func namesOfEntries() -> [EntryName] {
         do throws(StorageError) {
-            return try files.names(inFolder: folder.path).compactMap { name in
-                if case .entry(let entry) = CacheFile(name: name) { entry } else { nil }
-            }
+            return try entryNames()
         } catch {
-            if error.code != ENOENT { note(error) }
+            note(error)
             return []
         }
     }

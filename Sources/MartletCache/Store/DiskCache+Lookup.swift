@@ -60,25 +60,11 @@ extension DiskCache {
     ///
     /// - Parameter key: the key it must have; `nil` for any.
     func open(_ name: EntryName, for key: CacheKey?) -> EntryReader? {
-        // A larger body may go, with the entry that named it, between opening the one and the other.
-        for isLast in [false, true] {
-            do throws(EntryOpening.Failure) {
-                let opened = try EntryOpening.open(name, in: folder)
-                if let key, opened.entry.head.key != key { return nil }
-                return EntryReader(opened, in: self)
-            } catch {
-                switch error {
-                case .absent: return nil
-                case .storage(let error):
-                    note(error)
-                    return nil
-                case .bodyIsMissing(let identity):
-                    if isLast { removeDamaged(name, identity: identity, .length) }
-                case .damaged(let fault, let identity):
-                    removeDamaged(name, identity: identity, fault)
-                    return nil
-                }
-            }
+        switch look(at: name) {
+        case .whole(let reader): return key == nil || reader.head.key == key ? reader : nil
+        case .unreadable(let error): note(error)
+        case .damaged(let damage): removeDamaged(name, identity: damage.identity, damage.fault)
+        case nil: break
         }
         return nil
     }

@@ -18,17 +18,23 @@ extension DiskCache {
 
     /// Removes one variant, unless another has taken its place. Where the disk cannot be written, all of its key are misses
     /// from then on.
-    package func remove(_ reader: EntryReader) {
+    ///
+    /// - Returns: whether it is gone.
+    @discardableResult
+    package func remove(_ reader: EntryReader) -> Bool {
         remove(reader.head.key, [reader.name], generation: reader.entry.generation)
     }
 
     /// Removes the variant of a key that has a body, if it is there. Where the disk cannot be written, all of the key are
     /// misses from then on.
-    package func remove(_ key: CacheKey, generation: UInt64) {
+    ///
+    /// - Returns: whether it is gone.
+    @discardableResult
+    package func remove(_ key: CacheKey, generation: UInt64) -> Bool {
         remove(key, EntryName.all(of: CacheDigest(key)), generation: generation)
     }
 
-    private func remove(_ key: CacheKey, _ names: [EntryName], generation: UInt64) {
+    private func remove(_ key: CacheKey, _ names: [EntryName], generation: UInt64) -> Bool {
         do throws(StorageError) {
             try withLedger { (ledger) throws(StorageError) in
                 for name in names where EntryIdentity.read(folder, name)?.generation == generation {
@@ -36,12 +42,14 @@ extension DiskCache {
                     noteEnd(key, [generation])
                 }
             }
+            return true
         } catch {
-            if error.code == ENOENT { return }
+            if error.code == ENOENT { return true }
             note(error)
             let digest = CacheDigest(key)
             state.withLock { _ = $0.hidden.insert(digest) }
             noteEnd(key, [generation])
+            return false
         }
     }
 
@@ -70,9 +78,16 @@ extension DiskCache {
     ///
     /// - Returns: whether all is gone; where it is not, nothing is served any more until it could be removed.
     @discardableResult
-    package func removeAll() -> Bool {
+    package func removeAll() -> Bool { removeAllCounting() != nil }
+
+    /// Removes everything that is stored, as ``removeAll()`` does.
+    ///
+    /// - Returns: how many entries were removed and what they and the index occupied; `nil` where not all is gone.
+    package func removeAllCounting() -> (entryCount: Int, byteCount: UInt64)? {
         do throws(StorageError) {
-            try withLedger { (ledger) throws(StorageError) in
+            let removed = try withLedger {
+                (ledger) throws(StorageError) -> (entryCount: Int, byteCount: UInt64) in
+                var removed = (entryCount: 0, byteCount: UInt64(0))
                 for name in try files.names(inFolder: folder.path) {
                     let file = CacheFile(name: name)
                     if case .entry(let entry) = file, isWatched,
@@ -81,21 +96,29 @@ extension DiskCache {
                         noteEnd(opened.entry.head.key, [opened.entry.generation])
                     }
                     switch file {
-                    case .entry, .body, .index: try discard(path: "\(folder.path)/\(name)", &ledger)
+                    case .entry:
+                        guard let byteCount = try discard(path: "\(folder.path)/\(name)", &ledger) else {
+                            break
+                        }
+                        removed.entryCount += 1
+                        removed.byteCount &+= byteCount
+                    case .body, .index:
+                        removed.byteCount &+= try discard(path: "\(folder.path)/\(name)", &ledger) ?? 0
                     case .temporary, .lock, nil: break
                     }
                 }
                 try reconcile(&ledger)
+                return removed
             }
             state.withLock { state in
                 state.hidesAll = false
                 state.hidden = []
             }
-            return true
+            return removed
         } catch {
             note(error)
             state.withLock { $0.hidesAll = true }
-            return false
+            return nil
         }
     }
 

@@ -74,14 +74,18 @@ extension DiskCache {
     }
 
     /// Removes a file of the cache's, if it is there.
-    func discard(path: String, _ ledger: inout CacheLedger) throws(StorageError) {
+    ///
+    /// - Returns: what it occupied; `nil` where it was not there.
+    @discardableResult
+    func discard(path: String, _ ledger: inout CacheLedger) throws(StorageError) -> UInt64? {
         do throws(StorageError) {
             let status = try files.status(at: path)
-            guard status.kind == .file else { return }
+            guard status.kind == .file else { return nil }
             try files.remove(path)
             ledger.subtract(status.allocatedByteCount)
+            return status.allocatedByteCount
         } catch  where error.code == ENOENT {
-            return
+            return nil
         }
     }
 

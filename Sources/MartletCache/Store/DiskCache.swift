@@ -70,6 +70,38 @@ package final class DiskCache: Sendable {
         }
     }
 
+    /// A cache that is there already, to look into it or to clear it while others may use it.
+    ///
+    /// The folder is not made, and stays as it is until something is removed. There is no limit: what others hold their
+    /// cache to is not known here, and nothing is given up for it.
+    ///
+    /// - Throws: when there is no folder, none that is a cache's, or one that is another user's or open to others.
+    package init(
+        existing directory: String, files: any FileSystem = LinuxFileSystem(),
+        onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
+    ) throws(CacheOpeningError) {
+        folder = CacheFolder(path: directory, files: files, mayBeMade: false)
+        lock = CacheLock(folder)
+        report = onEvent
+        state = Mutex(State(index: DiskIndex(.leastRecentlyUsed)))
+        state.withLock { $0.statistics.limit = .max }
+        do throws(CacheFolder.Fault) {
+            try folder.prepare(withParents: false)
+        } catch {
+            switch error {
+            case .refused(let refusal): throw .refused(refusal)
+            case .storage(let fault): throw CacheOpeningError(fault, directory)
+            }
+        }
+        let holdsCache: Bool
+        do throws(StorageError) {
+            holdsCache = try folder.holdsCache()
+        } catch {
+            throw CacheOpeningError(error, directory)
+        }
+        guard holdsCache else { throw .noCache(path: directory) }
+    }
+
     /// What it holds and what it was asked.
     package var statistics: DiskStatistics {
         state.withLock { state in

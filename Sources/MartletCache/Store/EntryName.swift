@@ -1,5 +1,5 @@
 /// Which stored response: a key's digest, and which of its variants.
-struct EntryName: Hashable, Sendable {
+package struct EntryName: Hashable, Sendable {
     /// How many variants of one URL are kept (RFC 9111 §4.1). A server that varies without end costs no more than these.
     static let slotLimit = 8
 

@@ -1,0 +1,88 @@
+import ArgumentParser
+import Martlet
+import MartletCache
+import MartletStorage
+
+/// `martlet cache clear`: removes all, or some URLs.
+struct CacheClearCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clear", abstract: "Remove all entries, or those of some URLs.",
+        discussion: """
+            Of a URL all variants go, whosever they are; that there are none is no error. Files that are not the \
+            cache's stay, and so does the folder. Who reads an entry at the moment reads on to its end.
+            """)
+
+    @OptionGroup var options: CacheOptions
+
+    @Argument(help: ArgumentHelp("Only the entries of these URLs.", valueName: "url"))
+    var urls: [String] = []
+
+    mutating func run() async throws {
+        let wanted = try await targets(urls)
+        let notes = CacheNotes()
+        let cache = try await options.open(notes)
+        if wanted.isEmpty {
+            try await clear(cache, notes)
+        } else {
+            try await clear(wanted, cache, notes)
+        }
+    }
+
+    private func clear(_ cache: DiskCache, _ notes: CacheNotes) async throws {
+        let removed = await Console.run { cache.removeAllCounting() }
+        _ = await CacheOptions.complain(notes.errors)
+        guard let removed else { throw ExitStatus.writeFailed }
+        let count = CacheClearing.Count(entries: removed.entryCount, byteCount: removed.byteCount)
+        try await CacheOptions.print(
+            options.json ? JSONWriter.text(.object(count.members)) + "\n" : "removed \(count.text)\n")
+    }
+
+    private func clear(_ targets: [CacheClearing.Target], _ cache: DiskCache, _ notes: CacheNotes)
+        async throws
+    {
+        let result = await Console.run { () -> Result<CacheClearing, StorageError> in
+            do throws(StorageError) {
+                return .success(try CacheClearing(targets, in: cache))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let clearing: CacheClearing
+        switch result {
+        case .success(let done): clearing = done
+        case .failure(let error):
+            _ = await CacheOptions.complain([error])
+            throw ExitStatus.readFailed
+        }
+        var lines = ""
+        for (target, count) in zip(targets, clearing.counts) {
+            if options.json {
+                lines += JSONWriter.text(.object([("url", .string(target.url))] + count.members))
+            } else {
+                let outcome = count.entries == 0 ? "not in the cache" : "removed \(count.text)"
+                lines += "\(TerminalText.escaped(target.url)): \(outcome)"
+            }
+            lines += "\n"
+        }
+        try await CacheOptions.print(lines)
+        _ = await CacheOptions.complain(notes.errors + clearing.errors)
+        if clearing.hasFailed { throw ExitStatus.writeFailed }
+        if !clearing.errors.isEmpty { throw ExitStatus.readFailed }
+    }
+
+    /// The URLs as keys have them. Before anything is removed, all of them must be some.
+    private func targets(_ texts: [String]) async throws(ExitStatus) -> [CacheClearing.Target] {
+        var list: [CacheClearing.Target] = []
+        for text in texts {
+            do throws(HTTPURL.ParseError) {
+                let url = try HTTPURL(text)
+                list.append(CacheClearing.Target(url, asIs: try HTTPURL(text, pathAsIs: true)))
+            } catch {
+                await Console.complain("martlet: \(error)\n")
+                throw error.code == .unsupportedScheme
+                    ? ExitStatus.unsupportedScheme : ExitStatus.malformedURL
+            }
+        }
+        return list
+    }
+}

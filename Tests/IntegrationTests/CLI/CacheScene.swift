@@ -1,0 +1,85 @@
+import Foundation
+import MartletCache
+import MartletStorage
+import MartletWire
+import Testing
+
+/// A cache's folder for the program to look into, gone when its owner calls `remove()`.
+struct CacheScene {
+    /// The folder around it, which is the program's working directory.
+    let directory: TemporaryDirectory
+    /// The cache's folder, which is its owner's alone.
+    let path: String
+    /// The cache as another user of the folder has it open.
+    let cache: DiskCache
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        path = directory.appending("cache")
+        cache = try DiskCache(directory: path, limit: 1 << 30)
+    }
+
+    func remove() { directory.remove() }
+
+    /// Stores a response that came so many seconds ago.
+    func put(
+        _ url: String, _ fields: [(String, String)] = [("Cache-Control", "max-age=1000000")],
+        age: Double = 0, body: [UInt8] = Array("body".utf8), partition: String = "",
+        selections: [StoredHead.Selection] = []
+    ) throws {
+        let time = WallTime(milliseconds: Int64((Date().timeIntervalSince1970 - age) * 1000))
+        let head = StoredHead(
+            key: CacheKey(url: url, partition: partition), status: 200, reason: "OK",
+            fields: FieldBlock(fields), selections: selections, requestTime: time, responseTime: time)
+        try #require(cache.store(head, body: body))
+    }
+
+    /// Runs `martlet cache` with a command on the folder.
+    func run(_ command: String, _ arguments: String...) async throws -> Program.Run {
+        try await Program.run(["cache", command, "--cache", path] + arguments, in: directory)
+    }
+
+    /// The names in the folder that are entries, or bodies of entries.
+    var entryFiles: [String] {
+        get throws {
+            try FileManager.default.contentsOfDirectory(atPath: path).filter { $0.utf8.count >= 34 }.sorted()
+        }
+    }
+
+    /// The folder and its files: names, contents, and when they were written.
+    var snapshot: [String: String] {
+        get throws {
+            var snapshot: [String: String] = [:]
+            for name in try FileManager.default.contentsOfDirectory(atPath: path) {
+                let status = try LinuxFileSystem().status(at: "\(path)/\(name)")
+                snapshot[name] = "\(status.identity) \(status.modificationTime) \(status.byteCount)"
+            }
+            snapshot["."] = "\(try LinuxFileSystem().status(at: path).modificationTime)"
+            return snapshot
+        }
+    }
+
+    /// Sets who may do what with a file.
+    static func set(_ attributes: [FileAttributeKey: Any], of path: String) throws {
+        try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
+    }
+
+    /// Flips the last bit of a file.
+    func damage(_ name: String) throws {
+        let url = URL(fileURLWithPath: "\(path)/\(name)")
+        var data = try Data(contentsOf: url)
+        data[data.count - 1] ^= 1
+        try data.write(to: url)
+    }
+}
+
+extension Program.Run {
+    /// Each line of the output as an object of JSON.
+    var objects: [[String: Any]] {
+        get throws {
+            try text.split(separator: "\n").map { line in
+                try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            }
+        }
+    }
+}

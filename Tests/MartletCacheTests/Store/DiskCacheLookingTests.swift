@@ -1,0 +1,107 @@
+import Foundation
+import MartletStorage
+import Testing
+
+@testable import MartletCache
+
+@Suite("Looking into a folder that others use")
+struct DiskCacheLookingTests {
+    @Test("A cache that is looked into is neither made nor changed, and gives nothing up")
+    func changesNothing() throws {
+        let scene = try CacheFolderScene()
+        let owner = try scene.cache(limit: 1 << 20)
+        for number in 0..<50 { owner.put("u\(number)", seed: 3, count: 10_000) }
+        owner.saveIndex()
+        let (lock, index) = (try scene.contents("lock"), try scene.contents("index"))
+        let names = try scene.names
+        let guest = try DiskCache(existing: scene.path)
+        let entries = try guest.entryNamesByURL()
+        #expect(entries.count == 50)
+        for name in entries { #expect(guest.look(at: name) != nil) }
+        #expect(guest.verify().whole == 50)
+        #expect(try guest.occupiedByteCount() == scene.allocated)
+        #expect(guest.statistics.hits == 0 && guest.statistics.evictions == 0)
+        #expect(try scene.names == names)
+        #expect(try scene.contents("lock") == lock)
+        #expect(try scene.contents("index") == index)
+    }
+
+    @Test("Entries come by URL, and what is damaged last, where it stays")
+    func order() throws {
+        let scene = try CacheFolderScene()
+        let owner = try scene.cache()
+        for url in ["c", "a", "d", "b"] { owner.put(url) }
+        let victim = try scene.names.first { $0 != "lock" && $0 != "index" } ?? ""
+        var bytes = try scene.contents(victim)
+        bytes[bytes.count - 1] ^= 1
+        try scene.write(bytes, to: victim)
+        let guest = try DiskCache(existing: scene.path)
+        let sights = try guest.entryNamesByURL().map { guest.look(at: $0) }
+        let urls = sights.compactMap { sight in
+            if case .whole(let reader) = sight { reader.head.key.url } else { nil }
+        }
+        #expect(urls.count == 3 && urls == urls.sorted())
+        guard case .damaged(let damage) = sights.last else {
+            Issue.record("the damaged entry is not the last: \(sights)")
+            return
+        }
+        #expect(damage.file == victim && damage.fault == .checksum)
+        #expect(try scene.names.contains(victim))
+        #expect(guest.statistics.damaged == 0)
+    }
+
+    @Test("What is not there is not made, and what is no cache is not opened")
+    func opening() throws {
+        let scene = try CacheFolderScene()
+        #expect(throws: CacheOpeningError.missing(path: "\(scene.path)/none")) {
+            try DiskCache(existing: "\(scene.path)/none")
+        }
+        #expect(try scene.names.isEmpty)
+        _ = try DiskCache(existing: scene.path)
+        try scene.write([], to: "lock")
+        _ = try DiskCache(existing: scene.path)
+        try scene.write([1], to: "index")
+        #expect(throws: CacheOpeningError.noCache(path: scene.path)) { try DiskCache(existing: scene.path) }
+        #expect(throws: CacheOpeningError.notAFolder(path: "\(scene.path)/index")) {
+            try DiskCache(existing: "\(scene.path)/index")
+        }
+        try scene.cache().put("a")
+        _ = try DiskCache(existing: scene.path)
+    }
+
+    @Test("A cache whose entries are all gone is one still")
+    func emptied() throws {
+        let scene = try CacheFolderScene()
+        let owner = try scene.cache()
+        owner.put("a")
+        try scene.write([1], to: "notes.txt")
+        owner.removeAll()
+        #expect(try DiskCache(existing: scene.path).entryNames().isEmpty)
+    }
+
+    @Test("A folder that goes while it is looked into does not come back")
+    func vanishes() throws {
+        let scene = try CacheFolderScene()
+        try scene.cache().put("a")
+        let guest = try DiskCache(existing: scene.path)
+        try FileManager.default.removeItem(atPath: scene.path)
+        #expect(try guest.entryNames().isEmpty)
+        #expect(guest.verify().whole == 0)
+        #expect(guest.removeAllCounting() == nil)
+        #expect(!FileManager.default.fileExists(atPath: scene.path))
+    }
+
+    @Test("Removing all says how much that was, and the owner's count follows")
+    func counts() throws {
+        let scene = try CacheFolderScene()
+        let owner = try scene.cache()
+        for number in 0..<5 { owner.put("u\(number)", count: 50_000) }
+        let before = try scene.allocated
+        let removed = try #require(DiskCache(existing: scene.path).removeAllCounting())
+        #expect(removed.entryCount == 5)
+        #expect(removed.byteCount == before - (try scene.allocated))
+        #expect(owner.put("a", seed: 2))
+        #expect(owner.statistics.byteCount == (try scene.allocated))
+        #expect(owner.seed(of: "u1") == 0 && owner.seed(of: "a") == 2)
+    }
+}
