@@ -12,7 +12,7 @@ struct CacheClearCommand: AsyncParsableCommand {
             cache's stay, and so does the folder. Who reads an entry at the moment reads on to its end.
             """)
 
-    @OptionGroup var options: CacheOptions
+    @ArgumentParser.OptionGroup var options: CacheOptions
 
     @Argument(help: ArgumentHelp("Only the entries of these URLs.", valueName: "url"))
     var urls: [String] = []

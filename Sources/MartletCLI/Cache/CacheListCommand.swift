@@ -14,7 +14,7 @@ struct CacheListCommand: AsyncParsableCommand {
     /// How many entries are looked at before their lines are written.
     private static let batchCount = 64
 
-    @OptionGroup var options: CacheOptions
+    @ArgumentParser.OptionGroup var options: CacheOptions
 
     mutating func run() async throws {
         let cache = try await options.open(CacheNotes())

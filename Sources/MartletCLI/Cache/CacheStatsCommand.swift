@@ -11,7 +11,7 @@ struct CacheStatsCommand: AsyncParsableCommand {
             have rules of its own for responses that say nothing. Bodies are not read: see verify.
             """)
 
-    @OptionGroup var options: CacheOptions
+    @ArgumentParser.OptionGroup var options: CacheOptions
 
     mutating func run() async throws {
         let cache = try await options.open(CacheNotes())

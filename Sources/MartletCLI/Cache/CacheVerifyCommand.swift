@@ -11,7 +11,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
             then. Files that are not the cache's are left alone.
             """)
 
-    @OptionGroup var options: CacheOptions
+    @ArgumentParser.OptionGroup var options: CacheOptions
 
     mutating func run() async throws {
         let notes = CacheNotes()
