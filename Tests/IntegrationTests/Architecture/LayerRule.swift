@@ -34,7 +34,8 @@ struct LayerRule {
             "Synchronization", "FoundationEssentials"),
         LayerRule(
             "MartletCLI", "Martlet", "MartletTesting", "MartletClient", "MartletWire", "MartletTransport",
-            "MartletCache", "MartletStorage", "ArgumentParser", "SystemPackage", "HTTPTypes", "Logging", "FoundationEssentials", "Glibc",
+            "MartletCache", "MartletStorage", "ArgumentParser", "SystemPackage", "HTTPTypes", "Logging",
+            "FoundationEssentials", "Glibc",
             "Synchronization", "CLinux"),
     ]
 

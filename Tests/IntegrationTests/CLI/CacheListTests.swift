@@ -61,7 +61,7 @@ struct CacheListTests {
         defer { scene.remove() }
         let evil = "\u{1B}]0;owned\u{7}\r\n\u{9B}31m\u{202E}\u{7F}é"
         try scene.put(
-            "https://a.example/\(evil)", [("Content-Type", "text/\(evil)")], partition: evil,
+            "https://a.example/\(evil)", [("Content-Type", "text/é")], partition: evil,
             selections: [.init(name: "x-\(evil)", value: evil)])
         for arguments in [[], ["--json"]] {
             let run = try await Program.run(["cache", "list", "--cache", scene.path] + arguments)
