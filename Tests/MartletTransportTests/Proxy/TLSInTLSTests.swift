@@ -57,8 +57,8 @@ struct TLSInTLSTests {
     func transfer() async throws {
         let authority = try CertificateAuthority()
         let ends = try await ends(try TLSPair(), authority, authority)
-        let up = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
-        let down = (0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 17 >> 2) }
+        let up = BytePattern.bytes(3_000_000, seed: 5)
+        let down = BytePattern.bytes(2_000_000, seed: 6)
         async let sentUp: Void = ends.client.send(up)
         async let sentDown: Void = ends.server.send(down)
         async let gotUp = ends.server.receive(exactly: up.count)

@@ -4,26 +4,13 @@ import Testing
 
 @Suite("Bytes over TLS")
 struct TLSTransferTests {
-    private static func pattern(_ count: Int, seed: UInt8) -> [UInt8] {
-        var value = UInt32(seed) &+ 1
-        // A block of a length that no record or buffer has, repeated: quick to make where debug code is slow.
-        let block = (0..<4093).map { _ in
-            value = value &* 1_664_525 &+ 1_013_904_223
-            return UInt8(truncatingIfNeeded: value >> 24)
-        }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count)
-        while bytes.count < count { bytes += block.prefix(count - bytes.count) }
-        return bytes
-    }
-
     @Test("Ten megabytes go both ways at once and arrive as they were", arguments: TLSVersion.allCases)
     func bothWays(version: TLSVersion) async throws {
         let settings = try Certificates.client { $0.maximumVersion = version }
         let outcome = await (try TLSPair()).handshake(client: settings, server: try Certificates.server())
         let (client, server) = (try outcome.client.get(), try outcome.server.get())
         let count = 10_000_000
-        let (up, down) = (Self.pattern(count, seed: 1), Self.pattern(count, seed: 2))
+        let (up, down) = (BytePattern.bytes(count, seed: 1), BytePattern.bytes(count, seed: 2))
         async let sentUp: Void = client.send(up)
         async let sentDown: Void = server.send(down)
         async let receivedUp = server.receive(exactly: count)
@@ -38,7 +25,7 @@ struct TLSTransferTests {
         let outcome = await (try TLSPair()).handshake(
             client: try Certificates.client(), server: try Certificates.server())
         let (client, server) = (try outcome.client.get(), try outcome.server.get())
-        let bytes = Self.pattern(40_000, seed: 3)
+        let bytes = BytePattern.bytes(40_000, seed: 3)
         async let sent: Void = server.send(bytes)
         var received: [UInt8] = []
         while received.count < bytes.count {
@@ -68,7 +55,7 @@ struct TLSTransferTests {
             socket: socket, remoteAddress: listener.address, context: try Certificates.client(),
             serverName: "127.0.0.1", port: 443, deadline: TLSPair.soon)
         let server = try await accepted
-        let bytes = Self.pattern(1_000_000, seed: 4)
+        let bytes = BytePattern.bytes(1_000_000, seed: 4)
         async let sent: Void = server.send(bytes)
         #expect(try await client.receive(exactly: bytes.count) == bytes)
         try await sent
