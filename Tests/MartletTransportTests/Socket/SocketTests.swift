@@ -50,9 +50,12 @@ struct SocketTests {
     func refused() async throws {
         let loop = try EventLoop.shared.get()
         let free = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
-        let listener = try Listener(address: free, loop: loop)
-        let address = listener.address
-        listener.close()
+        // Bound as long as the test needs it, without listening: nobody else can begin to listen there meanwhile.
+        let descriptor = try Descriptor(.ipv4)
+        try descriptor.bind(to: free)
+        let holder = try descriptor.register(with: loop)
+        defer { holder.close() }
+        let address = try #require(holder.localAddress)
         let error = await #expect(throws: TransportError.self) {
             try await connect(to: address, loop)
         }

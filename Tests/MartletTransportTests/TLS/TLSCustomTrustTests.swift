@@ -123,7 +123,7 @@ struct TLSCustomTrustTests {
         var patience = Duration.milliseconds(300)
         while try await !endsWithDeadline(after: patience) {
             patience *= 3
-            try #require(patience < .seconds(60), "the closure was never asked")
+            try #require(patience < .seconds(600), "the closure was never asked")
         }
     }
 
@@ -175,7 +175,7 @@ struct TLSCustomTrustTests {
         defer { end.fulfil(()) }
         let trust = try Certificates.authority.get().trust.evaluated { _, _ in
             asked.fulfil(())
-            _ = await end.wait(until: TLSPair.soon, on: EventLoop.sharedOrStalled)
+            _ = await end.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
             return .accept
         }
         let client = try Certificates.client { $0.trust = trust }
