@@ -1,3 +1,4 @@
+import Glibc
 import MartletConnections
 import MartletTransport
 import Testing
@@ -159,19 +160,26 @@ struct BandwidthMachineTests {
         #expect(machine.request(2, 100, in: lane, now: now).grants.map(\.byteCount) == [60])
     }
 
+    /// How long this thread has computed: it counts neither stalls nor what other threads take of the processor.
+    private func computed() -> Duration {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     @Test("A hundred thousand hosts leave no hundred thousand buckets, and take little time")
     func manyHosts() {
         var machine = BandwidthMachine()
         var now = BandwidthMachineTests.start
         _ = machine.setRates(total: nil, perHost: .bytesPerSecond(1_000_000), now: now)
-        let begun = ContinuousClock.now
+        let begun = computed()
         for number in 0..<100_000 {
             now = now.advanced(by: .milliseconds(1))
             let effects = machine.request(
                 UInt64(number), 10, in: BandwidthLane(host: "host-\(number)"), now: now)
             #expect(effects.grants.count == 1)
         }
-        #expect(ContinuousClock.now - begun < .seconds(20))
+        #expect(computed() - begun < .seconds(60))
     }
 
     @Test("Rates and bursts that make no sense are held to what does", arguments: [Int.min, -1, 0, .max])

@@ -1,3 +1,4 @@
+import Glibc
 import MartletTransport
 import Testing
 
@@ -69,14 +70,21 @@ struct BasicProxyAuthenticatorTests {
         #expect(authenticator.value(answering: ["Basic"], refused: nil, for: request(nil)) == nil)
     }
 
+    /// How long this thread has computed: it counts neither stalls nor what other threads take of the processor.
+    private func computed() -> Duration {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     @Test("A challenge of a megabyte takes no longer than its bytes")
     func large() {
         let shy = request(ProxyCredentials(user: "a", password: "b", isShownUnasked: false))
         for unit in [",", "a ", "\"", "\\", "Basic=", "x"] {
             let field = String(repeating: unit, count: 1 << 20)
-            let start = ContinuousClock.now
+            let start = computed()
             _ = authenticator.value(answering: [field], refused: nil, for: shy)
-            #expect(ContinuousClock.now - start < .seconds(60))
+            #expect(computed() - start < .seconds(60))
         }
     }
 
