@@ -8,8 +8,8 @@ public struct OriginLimits: Sendable, Hashable {
     /// MiB by default. With more left the connection is closed behind the response.
     public var unreadBodyLimit: UInt64 = 1 << 20
 
-    /// How long a TLS handshake may take; 60 seconds by default.
-    public var handshakeTimeout = Duration.seconds(60)
+    /// How long a TLS handshake may take; two minutes by default.
+    public var handshakeTimeout = Duration.seconds(120)
 
     /// How many requests are recorded, the newest ones; 10,000 by default.
     public var recordLimit = 10_000

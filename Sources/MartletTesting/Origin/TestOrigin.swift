@@ -232,7 +232,7 @@ public final class TestOrigin: Sendable {
     /// Waits for requests; see ``OriginLedger/waitForRequests(count:within:)``.
     @discardableResult
     public func waitForRequests(
-        count: Int, within limit: Duration = .seconds(60)
+        count: Int, within limit: Duration = .seconds(120)
     ) async throws -> [RecordedRequest] {
         try await ledger.waitForRequests(count: count, within: limit)
     }

@@ -191,7 +191,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         let client = PlainStream(socket: socket, remoteAddress: nil)
         let origin: any ByteStream
         do throws(DialError) {
-            let deadline = MonotonicTime.now().advanced(by: .seconds(60))
+            let deadline = MonotonicTime.now().advanced(by: .seconds(120))
             origin = try await dialer.dial(destination, until: deadline).stream
         } catch {
             shared.state.withLock { $0.counts.unreachable += 1 }

@@ -62,20 +62,20 @@ public final class OriginLedger: Sendable {
     /// - Throws: ``OriginError/timedOut(waitingFor:)``, or `CancellationError`.
     @discardableResult
     public func waitForRequests(
-        count: Int, within limit: Duration = .seconds(60)
+        count: Int, within limit: Duration = .seconds(120)
     ) async throws -> [RecordedRequest] {
         try await wait(for: "\(count) requests", within: limit) { $0.counts.requests >= count }
         return requests
     }
 
     /// Waits until at least so many connections were accepted; else as ``waitForRequests(count:within:)``.
-    public func waitForConnections(count: Int, within limit: Duration = .seconds(60)) async throws {
+    public func waitForConnections(count: Int, within limit: Duration = .seconds(120)) async throws {
         try await wait(for: "\(count) connections", within: limit) { $0.counts.connections >= count }
     }
 
     /// Waits until at most so many connections are open; else as ``waitForRequests(count:within:)``.
     public func waitForOpenConnections(
-        atMost count: Int, within limit: Duration = .seconds(60)
+        atMost count: Int, within limit: Duration = .seconds(120)
     ) async throws {
         try await wait(for: "at most \(count) open connections", within: limit) {
             $0.counts.openConnections <= count
@@ -84,7 +84,7 @@ public final class OriginLedger: Sendable {
 
     /// Waits until what was counted meets a condition; else as ``waitForRequests(count:within:)``.
     public func waitForCounts(
-        within limit: Duration = .seconds(60), _ condition: @escaping @Sendable (OriginCounts) -> Bool
+        within limit: Duration = .seconds(120), _ condition: @escaping @Sendable (OriginCounts) -> Bool
     ) async throws {
         try await wait(for: "the counts to meet a condition", within: limit) { condition($0.counts) }
     }
@@ -94,7 +94,7 @@ public final class OriginLedger: Sendable {
     /// - Throws: As ``waitForRequests(count:within:)``.
     @discardableResult
     public func waitForTranscript(
-        ofConnection connection: Int, within limit: Duration = .seconds(60)
+        ofConnection connection: Int, within limit: Duration = .seconds(120)
     ) async throws -> [UInt8] {
         try await wait(for: "the end of connection \(connection)", within: limit) {
             $0.transcripts[connection]?.isComplete == true
@@ -107,7 +107,7 @@ public final class OriginLedger: Sendable {
     /// - Throws: As ``waitForRequests(count:within:)``.
     @discardableResult
     public func waitForTranscript(
-        ofConnection connection: Int, byteCount: Int, within limit: Duration = .seconds(60)
+        ofConnection connection: Int, byteCount: Int, within limit: Duration = .seconds(120)
     ) async throws -> [UInt8] {
         try await wait(for: "\(byteCount) bytes on connection \(connection)", within: limit) {
             ($0.transcripts[connection]?.bytes.count ?? 0) >= byteCount

@@ -30,7 +30,7 @@ public final class OriginSignals: Sendable {
 
     /// Waits for a signal.
     /// - Throws: ``OriginError/timedOut(waitingFor:)`` after the limit, `CancellationError`.
-    public func wait(for name: String, within limit: Duration = .seconds(60)) async throws {
+    public func wait(for name: String, within limit: Duration = .seconds(120)) async throws {
         let loop = try EventLoop.shared.get()
         let event = OneShot<Void>()
         let isRaised = state.withLock { state in

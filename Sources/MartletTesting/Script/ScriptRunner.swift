@@ -53,7 +53,7 @@ struct ScriptRunner: Sendable {
         case .reset: channel.reset()
         case .shutdownWriting: channel.stream.shutdownWriting()
         case .raise(let name): signals.raise(name)
-        case .await(let name): try await signals.wait(for: name, within: .seconds(60))
+        case .await(let name): try await signals.wait(for: name, within: .seconds(120))
         }
     }
 

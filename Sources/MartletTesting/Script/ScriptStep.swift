@@ -110,6 +110,6 @@ public struct ScriptStep: Sendable, Hashable {
     public static func signal(_ name: String) -> ScriptStep { ScriptStep(action: .raise(name)) }
 
     /// Waits for a signal that the test raises with ``OriginSignals/raise(_:)``, or another connection's
-    /// script; for at most a minute.
+    /// script; for at most two minutes.
     public static func await(_ name: String) -> ScriptStep { ScriptStep(action: .await(name)) }
 }

@@ -57,7 +57,7 @@ extension OneAtATime {
                 }
                 let taken = ContinuousClock.now - begun
                 #expect(taken >= BandwidthTests.shortest(size, at: BandwidthTests.perSecond))
-                #expect(taken < .seconds(8))
+                #expect(taken < Patience.ending)
                 #expect(session.core.bandwidth.waitingCount == 0)
             }
         }
@@ -97,14 +97,17 @@ extension OneAtATime {
                 let progress = task.downloadProgress
                 session.setBandwidthLimits(.none)
                 #expect(
-                    await eventually(within: .seconds(5)) { progress.current.completedByteCount > 4 << 20 })
+                    await eventually { progress.current.completedByteCount > 4 << 20 })
                 session.setBandwidthLimits(
                     BandwidthLimits(total: BandwidthLimit(down: .bytesPerSecond(1_000))))
                 // What was being read when the limit came is through; from then on it is the limit's.
                 #expect(await eventually { session.core.bandwidth.waitingCount == 1 })
+                let start = ContinuousClock.now
                 let before = progress.current.completedByteCount
                 _ = await settledFor(.milliseconds(400))
-                #expect(progress.current.completedByteCount - before < 1_500)
+                let moved = progress.current.completedByteCount - before
+                // A thousand a second, and a second's worth at once.
+                #expect(Double(moved) < 1_100 + 1_000 * ((ContinuousClock.now - start) / .seconds(1)))
                 await task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
             }
@@ -152,7 +155,7 @@ extension OneAtATime {
                     let begun = ContinuousClock.now
                     await task.cancel()
                     await #expect(throws: CancellationError.self) { try await task.value }
-                    #expect(ContinuousClock.now - begun < .milliseconds(500))
+                    #expect(ContinuousClock.now - begun < Patience.ending)
                 } else {
                     let error = try #require(await #expect(throws: HTTPError.self) { try await task.value })
                     #expect(error.clock == .total)
@@ -185,10 +188,12 @@ extension OneAtATime {
                     options: RequestOptions(bodyLimit: .gibibytes(2)))
                 _ = try await task.response
                 await task.pause()
-                #expect(try await session.get(origin.url()).body.count == 100_000)
                 let progress = task.downloadProgress
+                let paused = progress.current.completedByteCount
+                #expect(try await session.get(origin.url()).body.count == 100_000)
                 let still = await settled { progress.current.completedByteCount }
-                #expect(progress.current.completedByteCount == still)
+                // A piece that was being read when the pause came may still be told.
+                #expect(still - paused <= 256 << 10)
                 await task.cancel()
             }
         }

@@ -79,9 +79,7 @@ struct ContentDispositionTests {
         arguments: [";", "\"", "\\", "; a=\""])
     func linear(_ unit: String) {
         let text = "attachment" + String(repeating: unit, count: 200_000 / unit.utf8.count)
-        let start = MonotonicTime.now()
-        _ = ContentDisposition(text)
-        #expect(MonotonicTime.now().since(start) < .seconds(5))
+        #expect(ThreadTime.of { _ = ContentDisposition(text) }.time < .seconds(20))
     }
 }
 

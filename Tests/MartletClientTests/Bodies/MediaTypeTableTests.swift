@@ -39,9 +39,8 @@ struct MediaTypeTableTests {
     @Test(
         "A megabyte of anything is read in linear time", arguments: ["\n", " ", "#", "a/b c\n", "a/b ", "\t"])
     func hugeTables(unit: String) {
-        let start = ContinuousClock.now
-        _ = table(String(repeating: unit, count: (1 << 20) / unit.utf8.count))
-        #expect(ContinuousClock.now - start < .seconds(40))
+        let (_, time) = ThreadTime.of { table(String(repeating: unit, count: (1 << 20) / unit.utf8.count)) }
+        #expect(time < .seconds(60))
     }
 
     @Test("A11: a table is read from a file; one that is not there is an error")

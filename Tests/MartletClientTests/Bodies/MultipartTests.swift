@@ -4,7 +4,7 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("Multipart forms", .timeLimit(.minutes(1)))
+@Suite("Multipart forms", .timeLimit(.minutes(20)))
 struct MultipartTests {
     /// What an origin received of a form.
     private struct Receipt: Sendable {

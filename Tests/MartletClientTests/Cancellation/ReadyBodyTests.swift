@@ -10,7 +10,7 @@ struct ReadyBodyTests {
         let mock = MockTransport { _ in
             .pattern(1 << 40).with { if isChunked { $0.framing = .chunked(size: 4096) } }
         }
-        let session = HTTPSession(configuration: .mock(mock))
+        let session = HTTPSession.own { $0.connect(to: mock) }
         let counter = Counter()
         let task = Task {
             try await session.stream(try HTTPRequest(method: .get, url: "http://mock.test/")) { _, body in

@@ -5,20 +5,20 @@ import Testing
 extension OneAtATime {
     @Suite("Hosts with several addresses")
     struct AddressRaceTests {
-        /// A port of loopback where nobody listens any more.
-        private func refusedPort() async throws -> Int {
-            let origin = try await TestOrigin.start(handler: .fixed(.text("x")))
-            await origin.stop()
-            return origin.port
+        /// Where nobody listens.
+        private let closed: [ClosedPort]
+
+        init() throws {
+            closed = [try ClosedPort(), try ClosedPort()]
         }
 
         @Test("An address that refuses is followed by the next one at once")
         func refused() async throws {
-            let refused = try await refusedPort()
+            let refused = closed[0].number
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(("127.0.0.1", refused), ("127.0.0.1", origin.port))
-                    configuration.connectRace.attemptDelay = .seconds(60)
+                    configuration.connectRace.attemptDelay = Patience.long
                 }
                 let exchange = try await session.get("http://name.example/")
                 #expect(exchange.text == "ok")
@@ -48,11 +48,11 @@ extension OneAtATime {
         func remembered() async throws {
             let hole = try await BlackHole()
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
-                let refused = try await refusedPort()
+                let refused = closed[0].number
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(
                         ("127.0.0.1", refused), ("127.0.0.1", origin.port), ("127.0.0.1", hole.port))
-                    configuration.connectRace.attemptDelay = .seconds(60)
+                    configuration.connectRace.attemptDelay = Patience.long
                     configuration.pool.idleConnectionsPerHost = 0
                 }
                 for _ in 1...2 { #expect(try await session.get("http://name.example/").text == "ok") }
@@ -69,7 +69,7 @@ extension OneAtATime {
                     let session = HTTPSession.trusting(origin) { configuration in
                         configuration.resolver = ListResolver(
                             ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
-                        configuration.connectRace.attemptDelay = .seconds(60)
+                        configuration.connectRace.attemptDelay = Patience.long
                     }
                     let exchange = try await session.get("https://localhost/")
                     #expect(exchange.text == "ok")
@@ -88,7 +88,7 @@ extension OneAtATime {
                             .text(wrong.authorityPEM ?? ""), .text(origin.authorityPEM ?? ""))
                         configuration.resolver = ListResolver(
                             ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
-                        configuration.connectRace.attemptDelay = .seconds(60)
+                        configuration.connectRace.attemptDelay = Patience.long
                     }
                     let error = try #require(
                         await #expect(throws: HTTPError.self) { try await session.get("https://localhost/") })
@@ -101,7 +101,7 @@ extension OneAtATime {
 
         @Test("When all addresses fail, all failures are reported")
         func allFail() async throws {
-            let ports = [try await refusedPort(), try await refusedPort()]
+            let ports = closed.map(\.number)
             let session = HTTPSession.own { configuration in
                 configuration.resolver = ListResolver(("127.0.0.1", ports[0]), ("127.0.0.1", ports[1]))
             }

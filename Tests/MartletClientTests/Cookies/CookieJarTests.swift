@@ -4,7 +4,7 @@ import MartletClient
 import SystemPackage
 import Testing
 
-@Suite("The jar", .timeLimit(.minutes(2)))
+@Suite("The jar", .timeLimit(.minutes(20)))
 struct CookieJarTests {
     private static let site = "https://www.site.org/"
 

@@ -227,11 +227,10 @@ struct CookieStoreTests {
         for number in 0..<3000 { try scene.receive("a=v", from: "https://s\(number).com/") }
         #expect(scene.store.count == 3000)
         let url = try HTTPURL("https://s1500.com/")
-        let clock = ContinuousClock()
-        let time = clock.measure {
-            for _ in 0..<1000 { _ = scene.store.header(for: url, isSecure: true, now: scene.now) }
+        let (_, time) = ThreadTime.of {
+            for _ in 0..<20_000 { _ = scene.store.header(for: url, isSecure: true, now: scene.now) }
         }
-        // Not optimised, and beside other tests; looking at all would be seconds.
-        #expect(time < .seconds(1))
+        // Not optimised, and perhaps on a slow machine; looking at all would be a minute and more.
+        #expect(time < .seconds(20))
     }
 }

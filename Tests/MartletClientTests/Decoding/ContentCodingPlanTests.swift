@@ -48,10 +48,10 @@ struct ContentCodingPlanTests {
 
     @Test("A megabyte of commas is read at once")
     func commas() throws {
-        let clock = ContinuousClock()
-        let start = clock.now
-        let plan = try ContentCodingPlan(fieldValues: [String(repeating: ",", count: 1 << 20)])
+        let (plan, time) = try ThreadTime.of {
+            try ContentCodingPlan(fieldValues: [String(repeating: ",", count: 1 << 20)])
+        }
         #expect(plan.codings.isEmpty)
-        #expect(clock.now - start < .seconds(2))
+        #expect(time < .seconds(20))
     }
 }

@@ -41,9 +41,11 @@ struct MediaRangeTests {
     @Test(
         "A megabyte of anything is read in linear time", arguments: [",", "a/b,", ";", "\"", "a/b;q=0,", "*"])
     func hugeLists(unit: String) throws {
-        let start = ContinuousClock.now
-        let list = MediaRangeList([String(repeating: unit, count: (1 << 20) / unit.utf8.count)])
-        #expect(!list.accepts(try #require(MediaType("x/y"))))
-        #expect(ContinuousClock.now - start < .seconds(20))
+        let type = try #require(MediaType("x/y"))
+        let (isAccepted, time) = ThreadTime.of {
+            MediaRangeList([String(repeating: unit, count: (1 << 20) / unit.utf8.count)]).accepts(type)
+        }
+        #expect(!isAccepted)
+        #expect(time < .seconds(40))
     }
 }

@@ -58,9 +58,9 @@ struct MediaTypeTests {
         "A megabyte of anything is read at once",
         arguments: [";", "\"", "\\", "a=\"b\";", ";a=", "\"\\", "a"])
     func hugeInputs(unit: String) {
-        let clock = ContinuousClock()
-        let start = clock.now
-        _ = MediaType("a/b;" + String(repeating: unit, count: (1 << 20) / unit.utf8.count))
-        #expect(clock.now - start < .seconds(4))
+        let (_, time) = ThreadTime.of {
+            MediaType("a/b;" + String(repeating: unit, count: (1 << 20) / unit.utf8.count))
+        }
+        #expect(time < .seconds(20))
     }
 }

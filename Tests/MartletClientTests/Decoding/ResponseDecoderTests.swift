@@ -3,7 +3,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Decoders of answers", .timeLimit(.minutes(1)))
+@Suite("Decoders of answers", .timeLimit(.minutes(20)))
 struct ResponseDecoderTests {
     private struct User: Codable, Equatable {
         var name: String

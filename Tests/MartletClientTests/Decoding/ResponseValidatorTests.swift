@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Validation of answers", .timeLimit(.minutes(1)))
+@Suite("Validation of answers", .timeLimit(.minutes(20)))
 struct ResponseValidatorTests {
     /// What a service says of itself.
     private struct ServiceFault: Error, Equatable {

@@ -3,7 +3,7 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("Validation before a body is handed out", .timeLimit(.minutes(1)))
+@Suite("Validation before a body is handed out", .timeLimit(.minutes(20)))
 struct StreamValidationTests {
     private struct Fault: Error {}
 
@@ -42,9 +42,19 @@ struct StreamValidationTests {
         }
         try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
             let session = HTTPSession.own()
-            let error = try await refusal(origin, session, .contentType("text/*"))
-            #expect(error.code == .unacceptableContentType)
-            #expect(error.exchange?.body == TestPattern.bytes(from: 0, count: 64 * 1024))
+            var kept = 0
+            for _ in 1...20 where kept < 64 * 1024 {
+                let start = ContinuousClock.now
+                let error = try await refusal(origin, session, .contentType("text/*"))
+                let taken = ContinuousClock.now - start
+                #expect(error.code == .unacceptableContentType)
+                let body = try #require(error.exchange?.body)
+                #expect(body == TestPattern.bytes(from: 0, count: body.count))
+                kept = body.count
+                // It is waited for no longer than two seconds, in which a machine that stalls may get less.
+                #expect(kept == 64 * 1024 || kept < 64 * 1024 && taken >= .seconds(2))
+            }
+            #expect(kept == 64 * 1024)
             try await origin.ledger.waitForOpenConnections(atMost: 0)
             #expect(session.poolStatus.leased == 0)
         }
@@ -58,7 +68,7 @@ struct StreamValidationTests {
             let session = HTTPSession.own()
             let start = ContinuousClock.now
             let error = try await refusal(origin, session, .success)
-            #expect(ContinuousClock.now - start < .seconds(20))
+            #expect(ContinuousClock.now - start < Patience.ending)
             #expect(error.exchange?.text == "abc")
             #expect(session.poolStatus.leased == 0)
         }

@@ -4,7 +4,7 @@ import MartletTesting
 import MartletTransport
 import Testing
 
-@Suite("HAR logs", .timeLimit(.minutes(1)))
+@Suite("HAR logs", .timeLimit(.minutes(20)))
 struct HARLogTests {
     /// The entry of a call to a scripted origin, checked against the schema.
     private func entry(

@@ -20,8 +20,9 @@
                 _ = try await session.get(origin.url("/a"))
                 _ = try await session.get(origin.url("/b"))
                 _ = try await session.get(origin.url("/none"))
-                await origin.stop()
-                await #expect(throws: HTTPError.self) { try await session.get(origin.url("/b")) }
+                let closed = try ClosedPort()
+                defer { withExtendedLifetime(closed) {} }
+                await #expect(throws: HTTPError.self) { try await session.get(closed.url) }
                 #expect(try factory.expectCounter("martlet.calls", [("result", "2xx")]).totalValue == 2)
                 #expect(try factory.expectCounter("martlet.calls", [("result", "4xx")]).totalValue == 1)
                 #expect(try factory.expectCounter("martlet.calls", [("result", "failed")]).totalValue == 1)

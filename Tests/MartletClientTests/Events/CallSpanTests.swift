@@ -41,8 +41,9 @@
                 let tracer = InMemoryTracer()
                 let session = HTTPSession.own { $0.tracer = tracer }
                 _ = try await session.get(origin.url())
-                await origin.stop()
-                await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+                let closed = try ClosedPort()
+                defer { withExtendedLifetime(closed) {} }
+                await #expect(throws: HTTPError.self) { try await session.get(closed.url) }
                 let spans = tracer.finishedSpans
                 #expect(spans.map(\.status?.code) == [.error, .error])
                 #expect(spans.first?.attributes.get("error.type") == .string("404"))

@@ -139,11 +139,11 @@ struct TaskHeritageTests {
             let session = HTTPSession.own {
                 $0.cookies = CookieJar()
                 $0.socketOptions.serviceClass = .background
-                $0.timeouts.total = .seconds(30)
+                $0.timeouts.total = Patience.long * 2
             }
             #expect(try await session.get(origin.url()).text == "none")
             #expect(try await session.get(origin.url()).text == "a=b")
-            var options = RequestOptions(timeouts: Timeouts(total: .seconds(20)), priority: .high)
+            var options = RequestOptions(timeouts: .patient(total: Patience.long), priority: .high)
             options.usesCookies = false
             #expect(try await session.send(try HTTPRequest(.get, origin), options: options).text == "none")
         }

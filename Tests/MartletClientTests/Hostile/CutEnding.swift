@@ -32,8 +32,8 @@ enum CutEnding: CaseIterable, Sendable {
     func withPeer(
         _ scripts: [ServerScript], run body: (HostileScene) async throws -> Void
     ) async throws {
-        var configuration = SessionConfiguration.default
-        configuration.timeouts.total = .seconds(30)
+        var configuration = SessionConfiguration.patient
+        configuration.timeouts.total = Patience.long
         switch self {
         case .memoryEnd, .memoryReset:
             let mock = MockTransport(scripts: scripts)

@@ -5,7 +5,7 @@ import Testing
 
 /// Responses that end at every byte, for each framing, on sockets and in memory: in order, by a reset, and over TLS with
 /// and without a close_notify.
-@Suite("Early ends", .timeLimit(.minutes(3)))
+@Suite("Early ends", .timeLimit(.minutes(20)))
 struct EarlyEndTests {
     @Test(
         "A response that ends early, at whatever byte, is an error that says so",

@@ -3,7 +3,7 @@ import MartletTesting
 import Testing
 
 /// Servers that send without end, or byte by byte, what is not refused: it costs little memory and linear time.
-@Suite("Floods", .timeLimit(.minutes(3)))
+@Suite("Floods", .timeLimit(.minutes(20)))
 struct FloodTests {
     /// What may be on its way beyond a limit on a stream in memory: its buffer, the receive buffer, and a piece.
     private static let slack: UInt64 = 512 * 1024

@@ -3,7 +3,7 @@ import MartletTesting
 import Testing
 
 /// Compressed bodies that are corrupt, cut, oversized or nested, as a session meets them.
-@Suite("Hostile content codings", .timeLimit(.minutes(2)))
+@Suite("Hostile content codings", .timeLimit(.minutes(20)))
 struct HostileCodingTests {
     private static let sample = Deflated.sample(5000)
     private static let gzip = Deflated.bytes(sample, as: .gzip)

@@ -98,7 +98,8 @@ extension HostilePeer {
             stalling("A hello and then nothing", .send(hello()), .awaitClose),
             stalling(
                 "A record byte by byte",
-                .drip([0x16, 3, 3, 1, 0, 2] + [UInt8](repeating: 0, count: 250), every: .milliseconds(10))),
+                .drip([0x16, 3, 3, 1, 0, 2] + [UInt8](repeating: 0, count: 250), every: .milliseconds(10)),
+                .awaitClose),
             stalling("An unread hello", .stall),
         ]
 }

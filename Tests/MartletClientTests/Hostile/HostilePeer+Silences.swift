@@ -5,7 +5,7 @@ extension HostilePeer {
     private static let ok = "HTTP/1.1 200 OK\r\n"
     private static let five = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
     private static let chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-    private static let large = HTTPBody.pattern(64 << 20)
+    private static let large = HTTPBody.pattern(1 << 40)
 
     /// Peers that fall silent: in each phase the clock of that phase ends the wait.
     static let silences: [HostilePeer] = [
@@ -53,28 +53,29 @@ extension HostilePeer {
         drip(
             "Empty lines one by one", "", String(repeating: "\r\n", count: 200), .head, .awaitingHead),
         drip(
-            "A body byte by byte", ok + "Content-Length: 400\r\n\r\n", String(repeating: "x", count: 400),
-            .total, .receivingBody),
+            "A body byte by byte", ok + "Content-Length: 100000\r\n\r\n",
+            String(repeating: "x", count: 10_000), .total, .receivingBody),
         drip(
-            "A chunk's extension byte by byte", chunkedHead + "1;", String(repeating: "x", count: 400),
+            "A chunk's extension byte by byte", chunkedHead + "1;", String(repeating: "x", count: 10_000),
             .total,
             .receivingBody),
         drip(
-            "Chunks byte by byte", chunkedHead, String(repeating: "1\r\nx\r\n", count: 100), .total,
+            "Chunks byte by byte", chunkedHead, String(repeating: "1\r\nx\r\n", count: 2000), .total,
             .receivingBody),
         drip(
-            "A trailer byte by byte", chunkedHead + "0\r\nA: ", String(repeating: "x", count: 400), .total,
+            "A trailer byte by byte", chunkedHead + "0\r\nA: ", String(repeating: "x", count: 10_000), .total,
             .receivingBody),
     ]
 
-    /// The clock of idling runs beside, at ten times the pace of the drip.
+    /// However much has come when the clock is looked at, it is not the end, and the clock of idling runs beside.
     private static func drip(
         _ name: String, _ start: String, _ text: String, _ clock: HTTPError.Clock, _ phase: HTTPError.Phase
     ) -> HostilePeer {
         var request = HostileRequest.within(clock, clock == .total ? .milliseconds(1500) : .milliseconds(500))
-        request.clocks.idle = .seconds(10)
-        return HostilePeer(
-            name, script: [.expectRequestHead, .send(start), .drip(text, every: .milliseconds(10))],
-            request: request, .timedOut(clock, phase))
+        request.clocks.idle = Patience.long
+        let steps: [ScriptStep] = [
+            .expectRequestHead, .send(start), .drip(text, every: .milliseconds(10)), .awaitClose,
+        ]
+        return HostilePeer(name, script: steps, request: request, .timedOut(clock, phase))
     }
 }

@@ -5,7 +5,7 @@ import MartletWire
 import Testing
 
 /// Every hostile peer over every route, collected and streamed.
-@Suite("Hostile peers", .timeLimit(.minutes(3)))
+@Suite("Hostile peers", .timeLimit(.minutes(20)))
 struct HostilePeerTests {
     @Test(
         "A hostile peer is refused as its row says, and harms nothing else",
@@ -65,16 +65,38 @@ struct HostilePeerTests {
     }
 
     private static func meet(_ peer: HostilePeer, _ route: HostileRoute, isStreamed: Bool) async throws {
+        var request = peer.request
+        while try await !isMet(peer, asking: request, route, isStreamed: isStreamed) {
+            guard case .timedOut(let clock, _) = peer.fate, let span = request.span(of: clock) else { return }
+            try #require(span * 3 < Patience.ending, "\(route)")
+            request = request.with(clock, span * 3)
+        }
+    }
+
+    /// Meets a peer, and has everything judged.
+    ///
+    /// - Returns: Whether the clock that is to end the call, where one is, came in the phase that it is about: on a slow
+    ///   machine it may come before, and is no test then.
+    private static func isMet(
+        _ peer: HostilePeer, asking request: HostileRequest, _ route: HostileRoute, isStreamed: Bool
+    ) async throws -> Bool {
+        var isInTime = true
         let manner = "\(route), \(isStreamed ? "streamed" : "collected")"
         let warmUp: [ScriptStep] = [.expectRequestHead, .send(HostileScene.good)]
         let script = ServerScript((peer.isWarmedUp ? warmUp : []) + peer.script)
         try await HostileScene.with(route, script) { scene in
             if peer.isWarmedUp { #expect(await scene.next() == "good", "\(manner)") }
             let start = MonotonicTime.now()
-            let receipt = await scene.request(peer.request, isStreamed: isStreamed)
+            let receipt = await scene.request(request, isStreamed: isStreamed)
             let elapsed = MonotonicTime.now().since(start)
+            if case .timedOut(let clock, let phase) = peer.fate, let error = receipt.error,
+                error.clock == clock, error.phase.precedes(phase)
+            {
+                isInTime = false
+                return
+            }
             judge(receipt, peer, manner)
-            judge(elapsed, peer, manner)
+            judge(elapsed, peer, request, manner)
             #expect(!receipt.isPoisoned, "\(manner)")
             await scene.expectBaseline(manner)
             if route == .memory, let limit = peer.takenLimit {
@@ -88,14 +110,17 @@ struct HostilePeerTests {
             if case .undecodable = peer.fate { return }
             #expect(scene.ledger.counts.connections == (peer.fate.isKept ? 1 : 2), "\(manner)")
         }
+        return isInTime
     }
 
     /// A clock's error comes when its span is over, and any other at once.
-    private static func judge(_ elapsed: Duration, _ peer: HostilePeer, _ manner: String) {
+    private static func judge(
+        _ elapsed: Duration, _ peer: HostilePeer, _ request: HostileRequest, _ manner: String
+    ) {
         var span = Duration.zero
-        if case .timedOut(let clock, _) = peer.fate { span = peer.request.span(of: clock) ?? .zero }
+        if case .timedOut(let clock, _) = peer.fate { span = request.span(of: clock) ?? .zero }
         #expect(elapsed >= span, "\(manner)")
-        #expect(elapsed < span + .seconds(25), "\(manner)")
+        #expect(elapsed < span + Patience.ending, "\(manner)")
     }
 
     private static func judge(_ receipt: HostileReceipt, _ peer: HostilePeer, _ manner: String) {

@@ -5,14 +5,19 @@ struct HostileRequest: Sendable {
     var method = HTTPRequest.Method.get
     var headers = HTTPFields()
     var body = HTTPBody.none
-    /// The clocks; those that are not given stand still, and a last one of half a minute shows what hangs.
-    var clocks = Timeouts(connect: nil, head: nil, idle: nil, total: .seconds(30))
+    /// The clocks; those that are not given stand still, and a last one of some minutes shows what hangs.
+    var clocks = Timeouts(connect: nil, head: nil, idle: nil, total: Patience.long)
     /// The largest body that is collected; `nil` for the default.
     var bodyLimit: ByteCount?
 
     /// A GET with one clock running.
     static func within(_ clock: HTTPError.Clock, _ span: Duration) -> HostileRequest {
-        var request = HostileRequest()
+        HostileRequest().with(clock, span)
+    }
+
+    /// The same request with a clock of another span.
+    func with(_ clock: HTTPError.Clock, _ span: Duration) -> HostileRequest {
+        var request = self
         switch clock {
         case .poolWait: request.clocks.poolWait = span
         case .connect: request.clocks.connect = span

@@ -26,9 +26,9 @@ struct HostileScene: Sendable {
         configure: (inout SessionConfiguration) -> Void = { _ in },
         run body: (HostileScene) async throws -> Void
     ) async throws {
-        var configuration = SessionConfiguration.default
+        var configuration = SessionConfiguration.patient
         // A hang shows as this clock's error.
-        configuration.timeouts.total = .seconds(30)
+        configuration.timeouts.total = Patience.long
         let honest = ServerScript.keepAlive(good, times: 4)
         switch route {
         case .memory:
@@ -132,7 +132,7 @@ struct HostileScene: Sendable {
         #expect(status.waiting == 0, "\(manner)", sourceLocation: sourceLocation)
         #expect(session.runningCallCount == 0, "\(manner)", sourceLocation: sourceLocation)
         if ports.isEmpty { return }
-        let isClosed = await eventually(within: .seconds(60)) {
+        let isClosed = await eventually {
             ports.reduce(0) { $0 + OpenSockets.count(toPort: $1) } == session.poolStatus.idle
         }
         #expect(isClosed, "a descriptor was left open: \(manner)", sourceLocation: sourceLocation)

@@ -3,7 +3,7 @@ import MartletTesting
 import Testing
 
 /// Servers whose TLS is none, or whose certificates prove nothing; and that no request reaches them.
-@Suite("Hostile TLS", .timeLimit(.minutes(2)))
+@Suite("Hostile TLS", .timeLimit(.minutes(20)))
 struct HostileTLSTests {
     /// The error that a request to an origin comes to.
     private func failure(
@@ -11,8 +11,7 @@ struct HostileTLSTests {
         configure: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> HTTPError? {
         try await TestOrigin.withOrigin(.tls(tls), respond: { _ in .text("EVIL") }) { origin in
-            var configuration = SessionConfiguration.default
-            configuration.timeouts.total = .seconds(120)
+            var configuration = SessionConfiguration.patient
             configuration.tls.trust = .only(.text(origin.authorityPEM ?? ""))
             configuration.resolveOverrides = [
                 Endpoint(host: "*", port: origin.port): [origin.socketAddress]
@@ -88,7 +87,7 @@ struct HostileTLSTests {
                 .tls(.demandsClientCertificate.versions(version...version)), respond: { _ in .text("EVIL") }
             ) { origin in
                 let credentials = try #require(origin.credentials)
-                var configuration = SessionConfiguration.default
+                var configuration = SessionConfiguration.patient
                 configuration.tls.trust = .only(.text(credentials.authorityPEM))
                 if isStranger {
                     configuration.tls.identity = TLSIdentity(
@@ -117,7 +116,7 @@ struct HostileTLSTests {
         try await TestOrigin.withOrigin(.tls(.demandsClientCertificate), respond: { _ in .text("good") }) {
             origin in
             let credentials = try #require(origin.credentials)
-            var configuration = SessionConfiguration.default
+            var configuration = SessionConfiguration.patient
             configuration.tls.trust = .only(.text(credentials.authorityPEM))
             configuration.tls.identity = TLSIdentity(
                 certificateChain: .text(credentials.clientIdentity.certificatePEM),
@@ -143,9 +142,8 @@ struct HostileTLSTests {
         let script = ServerScript(
             .signal("open"), .send(bytes), bytes.isEmpty ? .close : .shutdownWriting, .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin in
-            var configuration = SessionConfiguration.default
+            var configuration = SessionConfiguration.patient
             configuration.tls.trust = .dangerouslyAcceptingAnyCertificate
-            configuration.timeouts.connect = .seconds(20)
             let session = HTTPSession(configuration: configuration)
             let error = await #expect(throws: HTTPError.self) {
                 try await session.get("https://127.0.0.1:\(origin.port)/secret")
@@ -169,7 +167,7 @@ struct HostileTLSTests {
     @Test("Plain HTTP to a server that speaks TLS is a typed error")
     func plainToTLS() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("EVIL") }) { origin in
-            let session = HTTPSession()
+            let session = HTTPSession(configuration: .patient)
             let error = await #expect(throws: HTTPError.self) {
                 try await session.get("http://127.0.0.1:\(origin.port)/")
             }

@@ -3,7 +3,7 @@ import MartletTesting
 import Testing
 
 /// Each public limit, set smaller than its default, is honoured to the unit.
-@Suite("Limits as set", .timeLimit(.minutes(2)))
+@Suite("Limits as set", .timeLimit(.minutes(20)))
 struct LimitSettingTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
     private static let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

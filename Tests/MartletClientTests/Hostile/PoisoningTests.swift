@@ -3,7 +3,7 @@ import MartletTesting
 import Testing
 
 /// What a server slips in where the client might take it for something else.
-@Suite("Poisoning", .timeLimit(.minutes(2)))
+@Suite("Poisoning", .timeLimit(.minutes(20)))
 struct PoisoningTests {
     private static let first = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL"
@@ -128,7 +128,7 @@ struct PoisoningTests {
     func expectation(_ text: String, _ code: HTTPError.Code) async throws {
         let script = ServerScript(.expectRequestHead, .send(text), .awaitClose)
         try await HostileScene.with(
-            .plain, script, configure: { $0.continueTimeout = .seconds(60) },
+            .plain, script, configure: { $0.continueTimeout = Patience.long },
             run: { scene in
                 let receipt = await scene.request(
                     .post, headers: [.expect: "100-continue"], body: .text("SECRET"))

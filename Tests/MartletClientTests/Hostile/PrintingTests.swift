@@ -6,7 +6,7 @@ import Testing
 struct PrintingTests {
     @Test("A line says what an exchange is, and neither its body nor its fields, however it is printed")
     func exchanges() async throws {
-        let session = HTTPSession(configuration: .mock(MockTransport { _ in .text("body-secret") }))
+        let session = HTTPSession.own { $0.connect(to: MockTransport { _ in .text("body-secret") }) }
         let exchange = try await session.get(
             "http://mock.test/path", headers: [.authorization: "Bearer field-secret"])
         var dumped = ""
@@ -20,7 +20,7 @@ struct PrintingTests {
     @Test("An error that carries a large body is printed in a line")
     func errors() async throws {
         let mock = MockTransport { _ in .pattern(1 << 40) }
-        let session = HTTPSession(configuration: .mock(mock))
+        let session = HTTPSession.own { $0.connect(to: mock) }
         let error = try #require(
             await #expect(throws: HTTPError.self) { try await session.get("http://mock.test/") })
         #expect(error.code == .bodyTooLarge)

@@ -4,14 +4,13 @@ import MartletTransport
 import Testing
 
 /// The kernel tells of a reset once, to whichever call comes first; the error must be the same.
-@Suite("Resets that only the writer sees", .timeLimit(.minutes(1)))
+@Suite("Resets that only the writer sees", .timeLimit(.minutes(20)))
 struct ResetTests {
     /// Uploads to a server that answers with a text and then resets the connection, as a write is told.
     private func error(behind text: String) async throws -> HTTPError {
         let mock = MockTransport(scripts: ServerScript(.expectRequestHead, .send(text), .awaitClose))
-        var configuration = SessionConfiguration.default
+        var configuration = SessionConfiguration.patient
         configuration.connector = ResetConnector(connector: mock)
-        configuration.timeouts.total = .seconds(120)
         let session = HTTPSession(configuration: configuration)
         let error = try #require(
             await #expect(throws: HTTPError.self) {

@@ -4,11 +4,10 @@ import Synchronization
 import Testing
 
 /// Trust and identity through whole calls: pins, custom policies, revocation lists and rules for single hosts.
-@Suite("Trust policies of sessions", .timeLimit(.minutes(2)))
+@Suite("Trust policies of sessions", .timeLimit(.minutes(20)))
 struct TrustPolicyTests {
     private func configuration(_ origin: TestOrigin) -> SessionConfiguration {
-        var configuration = SessionConfiguration.default
-        configuration.timeouts.total = .seconds(60)
+        var configuration = SessionConfiguration.patient
         configuration.tls.trust = .only(.text(origin.authorityPEM ?? ""))
         configuration.resolveOverrides = [Endpoint(host: "*", port: origin.port): [origin.socketAddress]]
         return configuration

@@ -4,7 +4,7 @@ import MartletTesting
 import SystemPackage
 import Testing
 
-@Suite("Errors in a service's own words", .timeLimit(.minutes(2)))
+@Suite("Errors in a service's own words", .timeLimit(.minutes(20)))
 struct ErrorMapperTests {
     private struct ServiceError: Error, Codable, Equatable {
         var reason: String

@@ -54,7 +54,7 @@ private enum Posts {
     }
 }
 
-@Suite("Typed endpoints", .timeLimit(.minutes(2)))
+@Suite("Typed endpoints", .timeLimit(.minutes(20)))
 struct HTTPEndpointTests {
     private static let service: OriginHandler.Respond = { request in
         switch (request.method, request.target) {

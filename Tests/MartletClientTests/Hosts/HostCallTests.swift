@@ -5,7 +5,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@Suite("Calls of a host over the wire", .timeLimit(.minutes(2)))
+@Suite("Calls of a host over the wire", .timeLimit(.minutes(20)))
 struct HostCallTests {
     private struct Draft: Codable, Equatable {
         var title: String

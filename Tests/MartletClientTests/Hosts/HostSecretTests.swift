@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("What is meant for a host stays with it", .timeLimit(.minutes(2)))
+@Suite("What is meant for a host stays with it", .timeLimit(.minutes(20)))
 struct HostSecretTests {
     private static let report: OriginHandler.Respond = { request in
         let names = ["Accept", "Authorization", "X-Api-Key", "Cookie", "Idempotency-Key", "X-Call"]

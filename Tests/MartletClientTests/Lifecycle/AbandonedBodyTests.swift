@@ -10,18 +10,34 @@ extension OneAtATime {
 
         @Test("A small rest is taken up, and the connection used again")
         func smallRest() async throws {
+            // A rest is waited for no longer than a second, which a machine that stalls may need for itself.
+            var tries = 1
+            while try await !isRestTakenUp() {
+                tries += 1
+                try #require(tries < 20)
+            }
+        }
+
+        /// - Returns: Whether the rest came before its second was over; where not, it was no test.
+        private func isRestTakenUp() async throws -> Bool {
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"),
                 .await("returned"), .send("56789"), .expectRequestHead, .sendOK, .awaitClose)
-            try await TestOrigin.withOrigin(scripts: script) { origin in
+            return try await TestOrigin.withOrigin(scripts: script) { origin in
                 let session = HTTPSession.own()
+                let start = ContinuousClock.now
                 try await session.stream(HTTPRequest(.get, origin)) { _, _ in }
                 origin.signals.raise("returned")
-                #expect(await eventually { session.poolStatus.idle == 1 })
+                #expect(await eventually { session.poolStatus.leased == 0 })
+                guard session.poolStatus.idle == 1 else {
+                    #expect(ContinuousClock.now - start >= .seconds(1))
+                    return false
+                }
                 let exchange = try await session.get(origin.url())
                 #expect(exchange.text == "ok")
                 #expect(exchange.metrics.isConnectionReused)
                 #expect(origin.connectionCount == 1)
+                return true
             }
         }
 
@@ -75,7 +91,7 @@ extension OneAtATime {
                 let session = HTTPSession.own()
                 let start = ContinuousClock.now
                 try await session.stream(HTTPRequest(.get, origin)) { _, _ in }
-                #expect(ContinuousClock.now - start < .seconds(2))
+                #expect(ContinuousClock.now - start < Patience.ending)
                 try await origin.ledger.waitForOpenConnections(atMost: 0)
                 #expect(await eventually { session.poolStatus.leased == 0 })
             }
@@ -138,13 +154,14 @@ extension OneAtATime {
 
         @Test("A consumer that stops reading stops the sender")
         func backPressure() async throws {
+            let buffered = try KernelBuffers.most()
             try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin in
                 let session = HTTPSession.own()
                 try await session.stream(HTTPRequest(.get, origin)) { _, body in
                     var iterator = body.makeAsyncIterator()
                     _ = try await iterator.next()
                     let sent = await settled { origin.ledger.counts.bytesSent }
-                    #expect(sent < 16 << 20)
+                    #expect(Int(sent) < buffered + 4 << 20)
                 }
             }
         }

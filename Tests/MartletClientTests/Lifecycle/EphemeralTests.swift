@@ -38,6 +38,7 @@ struct EphemeralTests {
                 body: .pattern(2_000_000))
         } run: { origin async throws in
             var configuration = given
+            configuration.timeouts = .patient()
             configuration.tls.trust = .only(.text(origin.authorityPEM ?? ""))
             configuration.cookies = CookieJar()
             configuration.authentication.credentials = .basic(user: "user", password: "pass")
@@ -81,7 +82,9 @@ struct EphemeralTests {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(200, fields: ["Cache-Control": "max-age=1000"], body: .text("x"))
         } run: { origin async throws in
-            for configuration in [SessionConfiguration.default, .ephemeral] {
+            for given in [SessionConfiguration.default, .ephemeral] {
+                var configuration = given
+                configuration.timeouts = .patient()
                 let session = HTTPSession(configuration: configuration)
                 var request = try HTTPRequest(.get, origin)
                 request.headerFields[.authorization] = "Basic eDp5"

@@ -96,7 +96,7 @@ struct PoolKeyTests {
     func schemes() async throws {
         let script = ServerScript(.expectRequestHead, .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin in
-            let session = HTTPSession.own { $0.timeouts.connect = .seconds(60) }
+            let session = HTTPSession.own()
             _ = try await session.get(origin.url())
             let call = Task { try await session.get("https://127.0.0.1:\(origin.port)/") }
             try await origin.ledger.waitForConnections(count: 2)

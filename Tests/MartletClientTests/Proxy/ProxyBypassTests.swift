@@ -93,9 +93,11 @@ struct ProxyBypassTests {
     @Test("A megabyte of separators, or of entries, is read in linear time")
     func large() {
         for unit in [",", "a,", ".", "[", ":", "/", "1"] {
-            let start = ContinuousClock.now
-            #expect(!matches(String(repeating: unit, count: 1 << 20), "example.com"))
-            #expect(ContinuousClock.now - start < .seconds(60))
+            let (isMatch, time) = ThreadTime.of {
+                matches(String(repeating: unit, count: 1 << 20), "example.com")
+            }
+            #expect(!isMatch)
+            #expect(time < .seconds(60))
         }
     }
 }

@@ -52,7 +52,7 @@ extension OneAtATime {
                 let start = ContinuousClock.now
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
-                #expect(ContinuousClock.now - start < .seconds(2))
+                #expect(ContinuousClock.now - start < Patience.ending)
                 #expect(await eventually { session.diagnostics.isQuiet })
                 #expect(await eventually { OpenSockets.count(toPort: proxy.port) == 0 })
                 try await proxy.ledger.waitForOpenConnections(atMost: 0)

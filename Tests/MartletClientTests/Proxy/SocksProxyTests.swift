@@ -3,7 +3,7 @@ import MartletTesting
 import MartletTransport
 import Testing
 
-@Suite("SOCKS5 proxies", .timeLimit(.minutes(2)))
+@Suite("SOCKS5 proxies", .timeLimit(.minutes(20)))
 struct SocksProxyTests {
     private func withProxy(
         _ change: (inout TestProxy.Settings) -> Void = { _ in }, origin options: OriginOptions = .plain,

@@ -5,7 +5,7 @@ import MartletTransport
 import MartletWire
 import Testing
 
-@Suite("Tunnels through HTTP proxies", .timeLimit(.minutes(2)))
+@Suite("Tunnels through HTTP proxies", .timeLimit(.minutes(20)))
 struct TunnelTests {
     private let secret = ProxyCredentials(user: "me", password: "hunter2")
     private let basic = "Basic bWU6aHVudGVyMg=="

@@ -118,9 +118,9 @@ struct RetryTests {
     @Test("Cancelling ends the wait between two tries at once")
     func cancelled() async throws {
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(503, fields: ["Retry-After": "50"])
+            OriginResponse(503)
         } run: { origin async throws in
-            let session = RetryTests.session()
+            let session = RetryTests.session(.transient(backoff: .constant(.seconds(3600))))
             let task = Task { try await session.get(origin.url()) }
             try await origin.ledger.waitForCounts { $0.responses == 1 }
             task.cancel()
@@ -131,9 +131,11 @@ struct RetryTests {
     @Test("A wait that the total clock would end is not begun: the refusal is the answer")
     func totalClock() async throws {
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(503, fields: ["Retry-After": "50"])
+            OriginResponse(503)
         } run: { origin async throws in
-            let session = RetryTests.session { $0.timeouts.total = .seconds(20) }
+            let session = RetryTests.session(.transient(backoff: .constant(.seconds(3600)))) {
+                $0.timeouts.total = Patience.long
+            }
             #expect(try await session.get(origin.url()).statusCode == 503)
             #expect(origin.requests.count == 1)
         }
@@ -152,10 +154,9 @@ struct RetryTests {
 
     @Test("A connection that is refused is tried again")
     func refused() async throws {
-        let closed = try await TestOrigin.start { _ in .text("x") }
-        let url = closed.url()
-        await closed.stop()
-        let error = await #expect(throws: HTTPError.self) { try await RetryTests.session().get(url) }
+        let closed = try ClosedPort()
+        defer { withExtendedLifetime(closed) {} }
+        let error = await #expect(throws: HTTPError.self) { try await RetryTests.session().get(closed.url) }
         #expect(error?.code == .connectFailed)
         #expect(error?.attempts == 3)
     }

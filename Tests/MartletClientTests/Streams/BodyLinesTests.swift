@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Lines and events of a body", .timeLimit(.minutes(1)))
+@Suite("Lines and events of a body", .timeLimit(.minutes(20)))
 struct BodyLinesTests {
     @Test("Lines come as they arrive, in whatever pieces")
     func lines() async throws {

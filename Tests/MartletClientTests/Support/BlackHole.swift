@@ -20,10 +20,12 @@ final class BlackHole: Sendable {
         let dialer = Dialer(settings: DialSettings(), loop: loop)
         let destination = Destination(isSecure: false, host: "127.0.0.1", port: listener.address.port ?? 0)
         var fillers: [any ByteStream] = []
-        // The queue holds one more than its length says; the first that has to wait shows that it is full.
-        for _ in 0..<8 {
+        // The queue holds one more than its length says, which is nothing: the first connection fills it for certain, and
+        // is waited for. That another one has to wait shows that it is full.
+        for index in 0..<8 {
             do throws(DialError) {
-                let deadline = MonotonicTime.now().advanced(by: .milliseconds(200))
+                let deadline = MonotonicTime.now().advanced(
+                    by: index == 0 ? Patience.long : .milliseconds(200))
                 fillers.append(try await dialer.dial(destination, until: deadline).stream)
             } catch {
                 break
@@ -31,6 +33,9 @@ final class BlackHole: Sendable {
         }
         self.fillers = fillers
     }
+
+    /// How many connections fill the queue.
+    var fillerCount: Int { fillers.count }
 
     /// Loopback has no such address, which cannot be.
     struct NoAddress: Error {}

@@ -4,17 +4,32 @@ import Martlet
 /// The sockets of this machine that lead to a port of loopback and still have a descriptor: those of a test's own client,
 /// since no other test has the port.
 enum OpenSockets {
-    /// How many there are; -1 when the kernel does not tell.
+    /// How many there are; -1 when the kernel does not tell. Those that come and go meanwhile may be counted or not.
     static func count(toPort port: Int) -> Int {
-        guard let table else { return -1 }
+        inodes(toPort: port)?.count ?? -1
+    }
+
+    /// How many there were at one moment, at least; -1 when the kernel does not tell.
+    ///
+    /// The table is walked through while sockets come and go: one that closes behind the walk and the one that takes its
+    /// place before it are both seen. Those that two walks see, one after the other, were all there between the two.
+    static func simultaneousCount(toPort port: Int) -> Int {
+        guard let first = inodes(toPort: port), let second = inodes(toPort: port) else { return -1 }
+        return Set(first).intersection(second).count
+    }
+
+    private static func inodes(toPort port: Int) -> [Substring]? {
+        guard let table else { return nil }
         let digits = String(port, radix: 16, uppercase: true)
         let sought = Array((":" + String(repeating: "0", count: 4 - digits.utf8.count) + digits + " ").utf8)
         // The table is long where connections were many, and nearly all of it is about others.
-        return lines(of: table, with: sought).count { line in
+        return lines(of: table, with: sought).compactMap { line in
             let columns = line.split(separator: " ", omittingEmptySubsequences: true)
+            guard columns.count > 9, columns[2].utf8.suffix(5).elementsEqual(sought.dropLast()) else {
+                return nil
+            }
             // The inode is 0 once the last descriptor is closed, whatever the connection still goes through.
-            return columns.count > 9 && columns[2].utf8.suffix(5).elementsEqual(sought.dropLast())
-                && columns[9] != "0"
+            return columns[9] == "0" ? nil : columns[9]
         }
     }
 

@@ -3,7 +3,7 @@ import MartletTransport
 /// Looks at a condition again and again, until it holds or the limit is reached; the thread is free in between.
 /// - Returns: Whether it came to hold.
 func eventually(
-    within limit: Duration = .seconds(60), _ condition: () -> Bool
+    within limit: Duration = Patience.long, _ condition: () -> Bool
 ) async -> Bool {
     let loop = EventLoop.sharedOrStalled
     let deadline = MonotonicTime.now().advanced(by: limit)
@@ -15,7 +15,7 @@ func eventually(
 }
 
 /// The value of a count once it has stood still for a while.
-func settled(within limit: Duration = .seconds(60), _ count: () -> UInt64) async -> UInt64 {
+func settled(within limit: Duration = Patience.long, _ count: () -> UInt64) async -> UInt64 {
     var last = count()
     var since = MonotonicTime.now()
     var looks = 0

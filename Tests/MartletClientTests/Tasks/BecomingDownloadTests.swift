@@ -104,19 +104,24 @@ struct BecomingDownloadTests {
     @Test("A5: what became a download is not bound by the limit of bodies in memory")
     func largerThanMemory() async throws {
         let folder = try TemporaryFolder()
+        let signals = SignalBox()
         try await TestOrigin.withOrigin { _ in
             OriginResponse(
                 200,
                 body: .stream { writer in
                     for index in 0..<40 {
                         try await writer.write(TestPattern.bytes(from: UInt64(index) * 50_000, count: 50_000))
-                        if index == 0 { try await writer.pause(for: .milliseconds(100)) }
+                        if index == 0 { try await signals.wait(for: "asked") }
                     }
                 })
         } run: { origin async throws in
+            signals.use(origin)
             let session = HTTPSession.own { $0.bufferedBodyLimit = .kibibytes(64) }
             let task = await session.task(for: try HTTPRequest(.get, origin))
-            try await task.becomeDownload(to: folder.path("file"))
+            async let written: Void = task.becomeDownload(to: folder.path("file"))
+            #expect(await eventually { task.kind == .download })
+            signals.raise("asked")
+            try await written
             #expect(try folder.bytes(of: "file") == TestPattern.bytes(from: 0, count: 2_000_000))
         }
     }

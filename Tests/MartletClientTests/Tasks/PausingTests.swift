@@ -31,15 +31,31 @@ extension OneAtATime {
 
         @Test("A2: a head that comes during a pause is not looked at, and its clock stands")
         func beforeHead() async throws {
+            var span = Duration.milliseconds(400)
+            while try await !outlastsPause(head: span) {
+                span *= 3
+                try #require(span < Patience.ending, "no task was paused in time")
+            }
+        }
+
+        /// Pauses a task for longer than the clock of its head allows.
+        ///
+        /// - Returns: Whether it was paused before the clock could run out.
+        private func outlastsPause(head: Duration) async throws -> Bool {
             let script = ServerScript(
-                .expectRequestHead, .signal("head"), .await("paused"), .pause(.milliseconds(600)), .sendOK,
+                .expectRequestHead, .signal("head"), .await("paused"), .pause(head * 3 / 2), .sendOK,
                 .signal("sent"), .awaitClose)
-            try await TestOrigin.withOrigin(scripts: script) { origin async throws in
+            return try await TestOrigin.withOrigin(scripts: script) { origin async throws in
+                let start = ContinuousClock.now
                 let task = await HTTPSession.own().task(
                     for: try HTTPRequest(.get, origin),
-                    options: RequestOptions(timeouts: Timeouts(head: .milliseconds(400))))
+                    options: RequestOptions(timeouts: .patient(head: head)))
                 try await origin.signals.wait(for: "head")
                 await task.pause()
+                guard ContinuousClock.now - start < head else {
+                    await task.cancel()
+                    return false
+                }
                 origin.signals.raise("paused")
                 try await origin.signals.wait(for: "sent")
                 let progress = task.downloadProgress
@@ -48,6 +64,7 @@ extension OneAtATime {
                 #expect(await task.state == .paused)
                 await task.resume()
                 #expect(try await task.value.text == "ok")
+                return true
             }
         }
 
@@ -60,11 +77,19 @@ extension OneAtATime {
                 return .text("\(count)")
             } run: { origin async throws in
                 let session = HTTPSession.own()
-                let task = await session.task(for: try HTTPRequest(.put, origin), body: .pattern(size))
+                // The body's source has no more than a part of it before the task is paused.
+                let signals = origin.signals
+                let body = HTTPBody.stream(length: size) {
+                    PatternPieces(byteCount: size) { offset in
+                        if offset >= 2 << 20 { try await signals.wait(for: "paused", within: Patience.long) }
+                    }
+                }
+                let task = await session.task(for: try HTTPRequest(.put, origin), body: body)
                 let progress = task.uploadProgress
                 #expect(await eventually { progress.current.completedByteCount > 0 })
                 await progress.pause()
                 #expect(await task.state == .paused)
+                signals.raise("paused")
                 let still = await settled { origin.ledger.counts.bytesReceived }
                 #expect(still < size)
                 await progress.resume()
@@ -80,9 +105,21 @@ extension OneAtATime {
 
         @Test("M15, A4: the session's end cancels a paused task, and its orderly end waits for one")
         func invalidation() async throws {
-            try await TestOrigin.withOrigin(handler: .fixed(.pattern(8 << 20))) { origin async throws in
+            let signals = SignalBox()
+            let size = 8 << 20
+            try await TestOrigin.withOrigin { request in
+                if request.path != "/held" { return .text("x") }
+                return OriginResponse(
+                    200,
+                    body: .stream { writer in
+                        try await writer.write(TestPattern.bytes(from: 0, count: size / 2))
+                        try await signals.wait(for: "paused")
+                        try await writer.write(TestPattern.bytes(from: UInt64(size / 2), count: size / 2))
+                    })
+            } run: { origin async throws in
+                signals.use(origin)
                 let ended = HTTPSession.own()
-                let lost = await ended.task(for: try HTTPRequest(.get, origin))
+                let lost = await ended.task(for: try HTTPRequest(.get, origin, "/held"))
                 _ = try await lost.response
                 await lost.pause()
                 await ended.invalidateAndCancel()
@@ -90,9 +127,10 @@ extension OneAtATime {
                 #expect(await ended.tasks.isEmpty)
 
                 let session = HTTPSession.own()
-                let task = await session.task(for: try HTTPRequest(.get, origin))
+                let task = await session.task(for: try HTTPRequest(.get, origin, "/held"))
                 _ = try await task.response
                 await task.pause()
+                signals.raise("paused")
                 async let finished: Void = session.finishAndInvalidate()
                 await #expect(throws: HTTPError.self) {
                     while true { _ = try await session.get(origin.url()) }

@@ -67,7 +67,7 @@ struct TeeTests {
 
     @Test("K11: the slowest sink sets the pace, and the sender is held meanwhile")
     func backPressure() async throws {
-        let size: UInt64 = 48 << 20
+        let size = UInt64(try KernelBuffers.most()) + 32 << 20
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(size))) { origin async throws in
             let slow = SequenceSink()
             let count = Mutex(0)

@@ -77,8 +77,7 @@ struct FastBodyTests {
             .send(FastBodyTests.tail), .stall)
         try await TestOrigin.withOrigin(scripts: script) { origin in
             let session = HTTPSession.own()
-            var timeouts = Timeouts()
-            timeouts.idle = .milliseconds(300)
+            let timeouts = Timeouts.patient(idle: .milliseconds(300))
             let error = await #expect(throws: HTTPError.self) {
                 try await session.stream(
                     try HTTPRequest(method: .get, url: origin.url()),

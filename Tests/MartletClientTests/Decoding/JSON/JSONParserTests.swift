@@ -161,20 +161,22 @@ struct JSONParserTests {
         ])
     func huge(unit: String) {
         let text = String(repeating: unit, count: (1 << 20) / unit.utf8.count)
-        let start = ContinuousClock.now
-        for begun in ["", "[", "\"", "[\"\",", "{\"\":"] { _ = try? JSONValue(parsing: begun + text) }
-        #expect(ContinuousClock.now - start < .seconds(40))
+        let (_, time) = ThreadTime.of {
+            for begun in ["", "[", "\"", "[\"\",", "{\"\":"] { _ = try? JSONValue(parsing: begun + text) }
+        }
+        #expect(time < .seconds(60))
     }
 
     @Test("Objects of many members, and of one name many times, are read in linear time")
     func manyMembers() throws {
-        let start = ContinuousClock.now
-        let distinct = (0..<20_000).map { "\"\($0)\":\($0)" }.joined(separator: ",")
-        let value = try JSONValue(parsing: "{\(distinct)}")
-        #expect(value.objectValue?.count == 20_000)
-        #expect(value["19999"] == 19999)
-        let same = (0..<20_000).map { "\"a\":\($0)" }.joined(separator: ",")
-        #expect(try JSONValue(parsing: "{\(same)}") == ["a": 19999])
-        #expect(ContinuousClock.now - start < .seconds(40))
+        let (_, time) = try ThreadTime.of {
+            let distinct = (0..<20_000).map { "\"\($0)\":\($0)" }.joined(separator: ",")
+            let value = try JSONValue(parsing: "{\(distinct)}")
+            #expect(value.objectValue?.count == 20_000)
+            #expect(value["19999"] == 19999)
+            let same = (0..<20_000).map { "\"a\":\($0)" }.joined(separator: ",")
+            #expect(try JSONValue(parsing: "{\(same)}") == ["a": 19999])
+        }
+        #expect(time < .seconds(60))
     }
 }
