@@ -49,7 +49,7 @@ struct FormMemoryTests {
                 MartletProgram.path,
                 ["get", origin.url("/"), "-s", "-S", "-F", "title=Sea", "-F", "film=@\(file)"],
                 in: directory.path, outputPath: directory.appending("program.log"))
-            let deadline = ContinuousClock.now + .seconds(120)
+            let deadline = ContinuousClock.now + .seconds(1200)
             while receipt.withLock({ $0 == nil }), !program.hasExited, ContinuousClock.now < deadline {
                 peak = max(peak, program.identifier.flatMap { ResidentMemory.peak(of: $0) } ?? 0)
                 try await Task.sleep(for: .milliseconds(5))

@@ -30,7 +30,7 @@ struct StreamingMemoryTests {
                 ],
                 in: directory.path, outputPath: directory.appending("program.log"))
             var peak = 0
-            let deadline = ContinuousClock.now + .seconds(300)
+            let deadline = ContinuousClock.now + .seconds(1800)
             while !program.hasExited, ContinuousClock.now < deadline {
                 peak = max(peak, program.identifier.flatMap { ResidentMemory.peak(of: $0) } ?? 0)
                 try await Task.sleep(for: .milliseconds(5))
@@ -78,7 +78,7 @@ struct StreamingMemoryTests {
     /// scheduling holds up a sender who may send.
     private func standstill(of origin: TestOrigin) async throws -> UInt64 {
         let clock = ContinuousClock()
-        let deadline = clock.now + .seconds(60)
+        let deadline = clock.now + .seconds(600)
         var sent = origin.ledger.counts.bytesSent
         var since = clock.now
         while sent == 0 || clock.now - since < .milliseconds(500) {

@@ -2,7 +2,7 @@ import Martlet
 import Synchronization
 import Testing
 
-@Suite("Doors of Apache and nginx", .timeLimit(.minutes(3)))
+@Suite("Doors of Apache and nginx", .timeLimit(.minutes(20)))
 struct ApacheAuthenticationTests {
     private func session(_ credentials: Credentials) -> HTTPSession {
         .plain { $0.authentication.credentials = credentials }

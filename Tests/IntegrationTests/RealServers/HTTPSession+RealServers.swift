@@ -7,8 +7,7 @@ extension HTTPSession {
     ) -> HTTPSession {
         var configuration = SessionConfiguration.default
         configuration.tls.trust = .only(.file(certificates.authority))
-        // No test waits for a server longer than this.
-        configuration.timeouts.total = .seconds(120)
+        configuration.timeouts = .patient
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }
@@ -16,10 +15,16 @@ extension HTTPSession {
     /// A session for servers without TLS.
     static func plain(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
         var configuration = SessionConfiguration.default
-        configuration.timeouts.total = .seconds(120)
+        configuration.timeouts = .patient
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }
+}
+
+extension Timeouts {
+    /// Longer than a slow machine takes for anything, and than one that stands still for a while stands still.
+    static let patient = Timeouts(
+        connect: .seconds(300), head: .seconds(300), idle: .seconds(300), total: .seconds(600))
 }
 
 extension RealServer {

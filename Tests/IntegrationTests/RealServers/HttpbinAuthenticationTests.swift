@@ -2,7 +2,7 @@ import Martlet
 import Synchronization
 import Testing
 
-@Suite("httpbin's doors", .timeLimit(.minutes(3)))
+@Suite("httpbin's doors", .timeLimit(.minutes(20)))
 struct HttpbinAuthenticationTests {
     private func session(
         _ credentials: Credentials, _ change: (inout SessionConfiguration) -> Void = { _ in }

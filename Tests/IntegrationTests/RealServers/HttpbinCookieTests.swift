@@ -1,7 +1,7 @@
 import Martlet
 import Testing
 
-@Suite("httpbin's cookies", .timeLimit(.minutes(3)))
+@Suite("httpbin's cookies", .timeLimit(.minutes(20)))
 struct HttpbinCookieTests {
     private func told(_ session: HTTPSession, _ server: HttpbinServer) async throws -> [String: String]? {
         try await session.get(server.url("/cookies")).httpbin.cookies

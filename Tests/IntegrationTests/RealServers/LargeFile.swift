@@ -3,15 +3,23 @@ import MartletTesting
 
 /// A file that is large and nowhere the same, and its comparison with another, by programs that read it in pieces.
 enum LargeFile {
-    /// Writes a file of the test pattern.
-    static func write(_ byteCount: Int, to path: String) throws {
+    /// Writes a file of the test pattern; other tests have their turn in between.
+    static func write(_ byteCount: Int, to path: String) async throws {
         let handle = try InputFile.make(path)
         defer { try? handle.close() }
         let pieceByteCount = 1 << 20
         for offset in stride(from: 0, to: byteCount, by: pieceByteCount) {
             let count = min(pieceByteCount, byteCount - offset)
+            await Task.yield()
             try handle.write(contentsOf: Data(TestPattern.bytes(from: UInt64(offset), count: count)))
         }
+    }
+
+    /// Makes a file of zeros, which takes no room.
+    static func makeHole(_ byteCount: Int, at path: String) throws {
+        let handle = try InputFile.make(path)
+        defer { try? handle.close() }
+        try handle.truncate(atOffset: UInt64(byteCount))
     }
 
     /// Throws unless two files are the same, byte by byte.

@@ -175,7 +175,7 @@ struct NginxTLSTests {
     func largeFile() async throws {
         try await NginxServer.withServer { server in
             let source = server.directory.appending("site/large.bin")
-            try LargeFile.write(64 << 20, to: source)
+            try await LargeFile.write(64 << 20, to: source)
             let copy = server.directory.appending("tls-copy.bin")
             let session = HTTPSession.trusting(server.certificates)
             let answer = try await session.download(
@@ -189,7 +189,7 @@ struct NginxTLSTests {
     func upload() async throws {
         try await NginxServer.withServer { server in
             let source = server.directory.appending("tls-source.bin")
-            try LargeFile.write(8_000_000, to: source)
+            try await LargeFile.write(8_000_000, to: source)
             let pieces = LargeFile.Pieces(byteCount: 8_000_000)
             let stored = try await HTTPSession.trusting(server.certificates).put(
                 server.url(server.tlsPort, "/upload/tls.bin", scheme: "https"), body: .stream { pieces })

@@ -12,7 +12,7 @@ struct NginxUploadTests {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
             let source = server.directory.appending("file-source.bin")
-            try LargeFile.write(byteCount, to: source)
+            try await LargeFile.write(byteCount, to: source)
             let url = server.url(server.plainPort, "/upload/file.bin")
             let last = Mutex(TransferProgress())
             let stored = try await session.upload(
@@ -37,7 +37,7 @@ struct NginxUploadTests {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
             let source = server.directory.appending("stream-source.bin")
-            try LargeFile.write(byteCount, to: source)
+            try await LargeFile.write(byteCount, to: source)
             let url = server.url(server.plainPort, "/upload/stream.bin")
             let pieces = LargeFile.Pieces(byteCount: byteCount)
             let stored = try await session.put(url, body: .stream { pieces })
@@ -85,7 +85,7 @@ struct NginxUploadTests {
     @Test("With Expect: 100-continue the body goes out on the server's word")
     func expectContinue() async throws {
         try await NginxServer.withServer { server in
-            let stored = try await HTTPSession.plain { $0.continueTimeout = .seconds(20) }.put(
+            let stored = try await HTTPSession.plain { $0.continueTimeout = .seconds(300) }.put(
                 server.url(server.plainPort, "/upload/expected.txt"), body: .text("after the word"),
                 headers: [.expect: "100-continue"])
             #expect(stored.response.status == .created)
@@ -99,7 +99,7 @@ struct NginxUploadTests {
     func expectRefused() async throws {
         try await NginxServer.withServer { server in
             let body = [UInt8](repeating: 0x61, count: 100_000)
-            let refused = try await HTTPSession.plain { $0.continueTimeout = .seconds(20) }.put(
+            let refused = try await HTTPSession.plain { $0.continueTimeout = .seconds(300) }.put(
                 server.url(server.plainPort, "/small/expected.txt"), body: .bytes(body),
                 headers: [.expect: "100-continue"])
             #expect(refused.response.status == .contentTooLarge)

@@ -1,7 +1,7 @@
 import Martlet
 import Testing
 
-@Suite("Proxies of other people's making", .timeLimit(.minutes(3)))
+@Suite("Proxies of other people's making", .timeLimit(.minutes(20)))
 struct RealProxyTests {
     private let user = ProxyCredentials(user: "me", password: "hunter2")
 

@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Credentials and cookies as Martlet and curl send them", .timeLimit(.minutes(3)))
+@Suite("Credentials and cookies as Martlet and curl send them", .timeLimit(.minutes(20)))
 struct SentCredentialsTests {
     private static func challenging(_ challenge: String) -> SentComparison.Answer {
         { request, _ in

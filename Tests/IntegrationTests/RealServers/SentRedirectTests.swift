@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Redirects as Martlet and curl follow them", .timeLimit(.minutes(3)))
+@Suite("Redirects as Martlet and curl follow them", .timeLimit(.minutes(20)))
 struct SentRedirectTests {
     /// To `/next?a=b`, by the status that the path tells.
     private static let redirecting: SentComparison.Answer = { request, other in

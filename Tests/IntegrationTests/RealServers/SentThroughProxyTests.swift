@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("What proxies and forms get of Martlet and of curl", .timeLimit(.minutes(3)))
+@Suite("What proxies and forms get of Martlet and of curl", .timeLimit(.minutes(20)))
 struct SentThroughProxyTests {
     private func curl(_ place: SentComparison.Place, _ options: String...) -> [String] {
         ["--noproxy", "", "-x", "http://\(place.first)"] + options

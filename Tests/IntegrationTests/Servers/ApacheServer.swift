@@ -88,7 +88,9 @@ final class ApacheServer: RealServer {
             MaxRequestWorkers 64
             AsyncRequestWorkerFactor 16
             KeepAlive On
-            KeepAliveTimeout 30
+            # No test waits for its clocks, and a machine that stands still must not make them end.
+            KeepAliveTimeout 600
+            Timeout 600
             MaxKeepAliveRequests 0
             TypesConfig \(directory.path)/mime.types
             DocumentRoot \(site)

@@ -69,11 +69,11 @@ final class ChildProcess: Sendable {
     }
 
     /// How long a program is waited for before it counts as hung, in seconds.
-    private static let patience = 60
+    private static let patience = 300
 
     /// Waits until something that the program does can be seen from outside: a port, a line of output.
     ///
-    /// - Throws: `ServerFailure` when the program ends first, or for a minute nothing is seen.
+    /// - Throws: `ServerFailure` when the program ends first, or for five minutes nothing is seen.
     func wait(for what: String, until isSeen: () throws -> Bool) async throws {
         let deadline = ContinuousClock.now + .seconds(Self.patience)
         while try !isSeen() {
@@ -96,11 +96,14 @@ final class ChildProcess: Sendable {
         try await wait(for: "'\(text)'") { output.contains(text) }
     }
 
-    /// Ends the program: SIGTERM, and SIGKILL if it is still there after three seconds. Returns when it has ended.
+    /// Ends the program: SIGTERM, and SIGKILL if it is still there after two minutes. Returns when it has ended.
     func stop() async {
         send(SIGTERM)
-        DispatchQueue.global().asyncAfter(deadline: .now() + 3) { [self] in send(SIGKILL) }
+        // Long: on a slow machine a program that is killed too soon has not ended by itself, which tests look for.
+        let hung = DispatchWorkItem { [self] in send(SIGKILL) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 120, execute: hung)
         _ = await waitForExit()
+        hung.cancel()
     }
 
     /// Ends the program at once, as a crash would: no farewell of any protocol reaches its peers.

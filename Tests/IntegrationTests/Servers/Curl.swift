@@ -24,21 +24,21 @@ enum Curl {
         }
     }
 
-    /// Runs curl without its configuration file, without a proxy, and for ten seconds at most.
+    /// Runs curl without its configuration file, without a proxy, and for five minutes at most.
     ///
     /// - Parameter arguments: more options, and the URL.
     static func run(_ arguments: String...) async throws -> Answer {
         try await run(arguments)
     }
 
-    /// Runs curl without its configuration file, without a proxy, and for ten seconds at most.
+    /// Runs curl without its configuration file, without a proxy, and for five minutes at most.
     ///
     /// - Parameter arguments: more options, and the URL.
     static func run(_ arguments: [String]) async throws -> Answer {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         let common = [
-            "-q", "--silent", "--show-error", "--noproxy", "*", "--max-time", "10",
+            "-q", "--silent", "--show-error", "--noproxy", "*", "--max-time", "300",
             "--dump-header", directory.appending("head"), "--output", directory.appending("body"),
         ]
         let (exitCode, message) = try await Command.run("curl", common + arguments)

@@ -28,7 +28,7 @@ final class NginxServer: RealServer {
     let certificates: Certificates
     /// HTTP without TLS.
     let plainPort: UInt16
-    /// HTTP without TLS, three requests a connection, `Keep-Alive: timeout=5`.
+    /// HTTP without TLS, three requests a connection, `Keep-Alive: timeout=600`.
     let limitedPort: UInt16
     /// TLS 1.2 and 1.3.
     let tlsPort: UInt16
@@ -128,6 +128,15 @@ final class NginxServer: RealServer {
                 uwsgi_temp_path \(directory.path)/scratch/uwsgi;
                 scgi_temp_path \(directory.path)/scratch/scgi;
                 keepalive_requests 1000000;
+                # No test waits for its clocks, and a machine that stands still must not make them end.
+                keepalive_timeout 600;
+                client_header_timeout 600;
+                client_body_timeout 600;
+                send_timeout 600;
+                proxy_connect_timeout 600;
+                proxy_read_timeout 600;
+                lingering_time 600;
+                lingering_timeout 600;
                 ssl_session_cache shared:sessions:1m;
                 server {
                     listen 127.0.0.1:\(ports[0]) reuseport backlog=4096;
@@ -137,7 +146,7 @@ final class NginxServer: RealServer {
                 server {
                     listen 127.0.0.1:\(ports[1]);
                     keepalive_requests 3;
-                    keepalive_timeout 5 5;
+                    keepalive_timeout 600 600;
                     include \(directory.path)/locations.conf;
                 }
             \(tls(ports[2], both, certificates.server))

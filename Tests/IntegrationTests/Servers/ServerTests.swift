@@ -68,7 +68,7 @@ struct ServerTests {
             #expect(four.message == "1 0 0 1 ")
             let one = try await Curl.run(url)
             #expect(one.text == "1")
-            #expect(one.header("Keep-Alive") == "timeout=5")
+            #expect(one.header("Keep-Alive") == "timeout=600")
         }
     }
 

@@ -86,6 +86,10 @@ final class SquidProxy: RealServer {
             cache deny all
             cache_mem 1 MB
             shutdown_lifetime 0 seconds
+            connect_timeout 600 seconds
+            client_lifetime 1 day
+            client_idle_pconn_timeout 600 seconds
+            server_idle_pconn_timeout 600 seconds
             visible_hostname nest
             auth_param basic program /usr/lib/squid/basic_ncsa_auth \(path)/basic.txt
             auth_param basic realm nest

@@ -24,7 +24,7 @@ final class TinyProxy: RealServer {
                 """
                 Port \(ports[0])
                 Listen 127.0.0.1
-                Timeout 60
+                Timeout 600
                 MaxClients 64
                 LogLevel Info
                 BasicAuth me hunter2
