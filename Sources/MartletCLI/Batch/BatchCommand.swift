@@ -20,6 +20,10 @@ struct BatchCommand: AsyncParsableCommand {
     @Option(help: "How many requests run at a time.")
     var parallel = 32
 
+    @Option(
+        name: .customLong("connect-timeout"), help: "How many seconds opening a connection may take.")
+    var connectTimeout = 10.0
+
     @Option(help: ArgumentHelp("A folder, or “memory”. Not supported yet.", visibility: .hidden))
     var cache: String?
 
@@ -27,11 +31,14 @@ struct BatchCommand: AsyncParsableCommand {
         guard (1...10_000).contains(parallel) else {
             throw ValidationError("option --parallel: takes a number from 1 to 10000")
         }
+        guard connectTimeout > 0, connectTimeout < 1e9 else {
+            throw ValidationError("option --connect-timeout: takes a number of seconds above 0")
+        }
         guard cache == nil else { throw ValidationError("option --cache: the cache is not supported yet") }
     }
 
     mutating func run() async throws {
-        let status = await BatchEngine(parallel: parallel).run()
+        let status = await BatchEngine(parallel: parallel, connectTimeout: .seconds(connectTimeout)).run()
         if status != .success { throw status }
     }
 }

@@ -9,6 +9,8 @@ struct BatchEngine: Sendable {
 
     /// How many requests run at a time.
     let parallel: Int
+    /// How long opening a connection may take.
+    let connectTimeout: Duration
 
     /// Runs until the input ends and the last reply is written.
     func run() async -> ExitStatus {
@@ -74,7 +76,8 @@ struct BatchEngine: Sendable {
             return { BatchReply.line(sequence, BatchEngine.counts(base)) }
         case .fetch:
             let view = session.view(for: request.connection)
-            return { await BatchEngine.fetch(request, on: view) }
+            let connectTimeout = connectTimeout
+            return { await BatchEngine.fetch(request, on: view, connectTimeout) }
         }
     }
 
@@ -83,7 +86,9 @@ struct BatchEngine: Sendable {
         return BatchReply.counts(session.poolStatus, descriptors: descriptors)
     }
 
-    private static func fetch(_ request: BatchRequest, on session: HTTPSession) async -> [UInt8] {
+    private static func fetch(
+        _ request: BatchRequest, on session: HTTPSession, _ connectTimeout: Duration
+    ) async -> [UInt8] {
         do {
             let url = try address(request)
             guard let method = HTTPRequest.Method(request.method) else {
@@ -91,6 +96,7 @@ struct BatchEngine: Sendable {
             }
             var fields = request.headers.fields
             var options = request.policies(&fields)
+            options.timeouts?.connect = connectTimeout
             if !request.proxy.isEmpty { options.proxy = try proxy(request) }
             let body = request.body.map { HTTPBody.bytes($0, contentType: nil) } ?? .none
             let exchange = try await session.send(

@@ -1,5 +1,6 @@
 import Foundation
 import MartletTesting
+import Synchronization
 import Testing
 
 @Suite("The protocol of batch")
@@ -17,9 +18,13 @@ struct BatchTests {
     }
 
     /// Runs requests given as lines, and returns the replies by their order.
-    private func batch(_ lines: [String], _ options: String...) async throws -> [Reply] {
+    private func batch(
+        _ lines: [String], _ options: String..., while body: (RunningProgram) async throws -> Void = { _ in }
+    ) async throws -> [Reply] {
         let run = try await Program.run(
-            ["batch"] + options, input: Array((lines.joined(separator: "\n") + "\n").utf8))
+            ["batch", "--connect-timeout", "300"] + options,
+            input: Array((lines.joined(separator: "\n") + "\n").utf8),
+            while: body)
         #expect(run.status == 0, "\(run.errors)")
         #expect(run.errors.isEmpty)
         return try run.output.split(separator: 10).map { line in
@@ -86,7 +91,7 @@ struct BatchTests {
                 """
                 {"seq":1,"url":"\(origin.url("/echo"))","method":"PROPFIND","headers":[["X-A","1"],["accept",null],["x-a","2"],\
                 ["User-Agent",null]],"body":"\\u00ff\\u0000","redirect":"manual","auth":null,"cookie_jar":false,"proxy":null,\
-                "retry":0,"cache":"none","timeout_ms":8000,"max_body":100000,"decompress":false,"path_as_is":true,\
+                "retry":0,"cache":"none","timeout_ms":300000,"max_body":100000,"decompress":false,"path_as_is":true,\
                 "max_redirects":5,"keep_method":[],"proxytunnel":false,"trusted_redirect":false,"connect_to":[],"ca_file":null}
                 """,
                 "{\"seq\":2,\"url\":\"\(origin.url("/echo"))\",\"http_version\":\"1.0\",\"method\":\"POST\",\"body\":\"\"}",
@@ -136,7 +141,7 @@ struct BatchTests {
     func serverFaults(_ answer: String, _ kind: String) async throws {
         try await TestOrigin.withOrigin(.plain, scripts: .respond(answer)) { origin in
             let replies = try await batch([
-                "{\"seq\":1,\"url\":\"\(origin.url("/"))\",\"max_body\":1000,\"timeout_ms\":8000}"
+                "{\"seq\":1,\"url\":\"\(origin.url("/"))\",\"max_body\":1000,\"timeout_ms\":300000}"
             ])
             #expect(replies.first?.error == kind, "\(replies.first?.message ?? "no reply")")
             #expect(replies.first?.isOK == false)
@@ -213,19 +218,21 @@ struct BatchTests {
 
     @Test("Replies come as they finish: a slow request holds nobody up")
     func order() async throws {
-        let (fastRequests, noteFast) = AsyncStream.makeStream(of: Void.self)
+        // The slow answer waits for the reply to the other request.
+        let answered = Gate()
         try await TestOrigin.withOrigin(.plain) { request in
-            guard request.path == "/slow" else {
-                noteFast.yield()
-                return .text("fast")
-            }
-            for await _ in fastRequests { break }
-            return .text("slow").with { $0.delay = .seconds(1) }
+            guard request.path == "/slow" else { return .text("fast") }
+            await answered.pass()
+            return .text("slow")
         } run: { origin in
+            defer { answered.open() }
             let replies = try await batch([
                 "{\"seq\":1,\"url\":\"\(origin.url("/slow"))\"}",
                 "{\"seq\":2,\"url\":\"\(origin.url("/fast"))\"}",
-            ])
+            ]) { running in
+                try await running.waitForOutput("\"seq\":2")
+                answered.open()
+            }
             #expect(replies.map(\.body) == ["fast", "slow"])
             #expect(replies.map(\.number) == [2, 1])
         }
@@ -233,10 +240,26 @@ struct BatchTests {
 
     @Test("So many requests run at a time as --parallel says")
     func parallel() async throws {
-        try await withRoutes { origin in
-            let lines = (0..<12).map { "{\"seq\":\($0),\"url\":\"\(origin.url("/delay/100"))\"}" }
+        let load = Mutex((came: 0, present: 0, most: 0))
+        // No answer before three requests are there.
+        let three = Gate()
+        try await TestOrigin.withOrigin(.plain) { _ in
+            let came = load.withLock { load in
+                load.came += 1
+                load.present += 1
+                load.most = max(load.most, load.present)
+                return load.came
+            }
+            if came == 3 { three.open() }
+            await three.pass()
+            load.withLock { $0.present -= 1 }
+            return .text("x")
+        } run: { origin in
+            defer { three.open() }
+            let lines = (0..<12).map { "{\"seq\":\($0),\"url\":\"\(origin.url("/"))\"}" }
             let replies = try await batch(lines, "--parallel", "3")
             #expect(Set(replies.compactMap(\.number)) == Set(0..<12))
+            #expect(load.withLock { $0.most } == 3)
             #expect(origin.connectionCount == 3)
         }
     }

@@ -138,7 +138,7 @@ struct GetPolicyTests {
             #expect(run.status == 22)
             #expect(origin.requests.count == 1)
             let all = try await Program.run(
-                "-sS", "--retry", "2", "--retry-delay", "0.01", "--retry-all-errors", "-m", "30",
+                "-sS", "--retry", "2", "--retry-delay", "0.01", "--retry-all-errors", "-m", "300",
                 "http://127.0.0.1:1/")
             #expect(all.status == 7)
             let limited = try await Program.run(

@@ -124,7 +124,7 @@ struct OutputTests {
     func raw() async throws {
         let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y\r\n\r\n"
         try await TestOrigin.withOrigin(.plain, scripts: .keepAlive(answer)) { origin in
-            let run = try await Program.run("-sS", "-m", "10", "--raw", origin.url("/"))
+            let run = try await Program.run("-sS", "-m", "300", "--raw", origin.url("/"))
             #expect(run.status == 0, "\(run.errors)")
             #expect(run.text == "5\r\nhello\r\n0\r\nX: y\r\n\r\n")
         }

@@ -20,18 +20,19 @@ enum Program {
         .deletingLastPathComponent().appendingPathComponent("martlet").path
 
     /// How long a run may take, in seconds: what ends one that hangs, on the slowest machine and under a sanitizer.
-    private static let limit = MartletProgram.isSanitized ? "600" : "60"
+    private static let limit = MartletProgram.isSanitized ? "1800" : "600"
 
     /// Runs it to its end, without a proxy in its environment, for as long as ``limit`` says.
     /// - Parameters:
     ///   - input: its standard input.
     ///   - directory: its working directory; one of its own if none is given.
     ///   - environment: more variables, as `NAME=value`.
+    ///   - body: what is to be done while it runs; the program is ended where this throws.
     static func run(
         _ arguments: [String], input: [UInt8] = [], in directory: TemporaryDirectory? = nil,
-        environment: [String] = []
+        environment: [String] = [], while body: (RunningProgram) async throws -> Void = { _ in }
     ) async throws -> Run {
-        try await run(path, arguments, input: input, in: directory, environment: environment)
+        try await run(path, arguments, input: input, in: directory, environment: environment, while: body)
     }
 
     /// Runs it to its end; else as above.
@@ -42,20 +43,25 @@ enum Program {
     /// Runs any program as this one is run.
     static func run(
         _ program: String, _ arguments: [String], input: [UInt8], in given: TemporaryDirectory?,
-        environment: [String] = []
+        environment: [String] = [], while body: (RunningProgram) async throws -> Void = { _ in }
     ) async throws -> Run {
         let own = try TemporaryDirectory()
         defer { own.remove() }
-        try Data(input).write(to: URL(fileURLWithPath: own.appending("in")))
+        try InputFile.write(Data(input), to: own.appending("in"))
         let script = "exec \"$@\" <\(own.appending("in")) >\(own.appending("out")) 2>\(own.appending("err"))"
         let cleared = ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY"]
         let variables = cleared.flatMap { ["-u", $0] } + environment
         let child = try await ChildProcess.start(
             "sh", ["-c", script, "sh", "env"] + variables + ["timeout", limit, program] + arguments,
             in: given?.path ?? own.path, outputPath: own.appending("log"))
+        let running = RunningProgram(child: child, directory: own)
+        do {
+            try await body(running)
+        } catch {
+            await child.stop()
+            throw error
+        }
         let status = await child.waitForExit()
-        return Run(
-            status: status, output: OutputFile.bytes(of: own.appending("out")),
-            errors: OutputFile.contents(of: own.appending("err")))
+        return Run(status: status, output: running.output, errors: running.errors)
     }
 }

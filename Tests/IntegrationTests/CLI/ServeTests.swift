@@ -55,9 +55,23 @@ struct ServeTests {
     func progressJSON() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
-        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
+        // The rest comes when progress was shown, however late that is.
+        let rest = Gate()
+        try await TestOrigin.withOrigin(.plain) { _ in
+            OriginResponse(
+                body: .stream(length: 9000) { writer in
+                    try await writer.write([UInt8](repeating: 1, count: 3000))
+                    await rest.pass()
+                    try await writer.write([UInt8](repeating: 2, count: 6000))
+                })
+        } run: { origin in
+            defer { rest.open() }
             let run = try await Program.run(
-                ["--progress", "json", "-o", "file", origin.url("/drip/9000?rate=6000")], in: directory)
+                ["--progress", "json", "-o", "file", origin.url("/")], in: directory
+            ) { running in
+                try await running.waitForErrors("\"progress\"")
+                rest.open()
+            }
             let events = try run.errors.split(separator: "\n").map {
                 try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
             }
