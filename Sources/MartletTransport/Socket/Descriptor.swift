@@ -17,8 +17,23 @@ struct Descriptor: ~Copyable {
             case .unix: AF_UNIX
             }
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        number = socket(domain, type, 0)
-        guard number >= 0 else { throw SystemError(operation: "socket", code: errno) }
+        let opened = socket(domain, type, 0)
+        guard opened >= 0 else { throw SystemError(operation: "socket", code: errno) }
+        // Descriptors have the lowest number that is free, so a high one says how few are left.
+        guard opened < Descriptor.numberLimit else {
+            close(opened)
+            throw SystemError(operation: "socket", code: EMFILE)
+        }
+        number = opened
+    }
+
+    /// Below which the numbers of sockets stay: the last eight descriptors of the process, or the last eighth of few,
+    /// are left to files, name resolution and the runtime. Swift's (libdispatch) looks once a second into a file of each
+    /// of its threads, and ends the process where it cannot open one.
+    private static var numberLimit: Int32 {
+        var limit = rlimit()
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
+        return Int32(clamping: limit.rlim_cur - min(8, limit.rlim_cur / 8))
     }
 
     deinit {
