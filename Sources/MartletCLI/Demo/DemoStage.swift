@@ -22,6 +22,8 @@ struct DemoStage: Sendable {
     /// Settings that trust an origin, and nobody else.
     static func configuration(trusting origin: TestOrigin) -> SessionConfiguration {
         var configuration = SessionConfiguration.default
+        // What the demo shows holds on a slow machine too.
+        configuration.timeouts.connect = .seconds(120)
         if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
         return configuration
     }
