@@ -118,7 +118,9 @@ let package = Package(
         .testTarget(name: "MartletStorageTests", dependencies: ["MartletStorage"], swiftSettings: strict),
         .testTarget(
             name: "MartletCacheTests",
-            dependencies: ["MartletCache", "MartletCacheChild", "MartletStorage", "MartletWire"],
+            dependencies: [
+                "MartletCache", "MartletCacheChild", "MartletStorage", "MartletTesting", "MartletWire",
+            ],
             swiftSettings: strict),
         // A process of its own for the tests of the cache, to share a folder with and to be killed.
         .executableTarget(

@@ -11,15 +11,20 @@ struct ReplayTests {
         var count = 0
         for kind in FuzzFolder.kinds {
             for input in try FuzzFolder.inputs(kind, of: name) {
-                let start = clock.now
-                do throws(FuzzFinding) {
-                    try await entry.run(input.bytes)
-                } catch {
-                    Issue.record("Fuzz/\(input.path): \(error)")
+                // A second is a hang to the fuzzer; here other tests run at the same time, without optimisation, and the
+                // machine may stand still: what takes long once is run again.
+                var fastest = Duration.seconds(1_000_000)
+                for _ in 0..<4 where fastest >= .seconds(60) {
+                    let start = clock.now
+                    do throws(FuzzFinding) {
+                        try await entry.run(input.bytes)
+                    } catch {
+                        Issue.record("Fuzz/\(input.path): \(error)")
+                    }
+                    fastest = min(fastest, clock.now - start)
+                    await Task.yield()
                 }
-                // A second is a hang to the fuzzer; here other tests run at the same time, without
-                // optimisation.
-                #expect(clock.now - start < .seconds(20), "Fuzz/\(input.path) takes too long")
+                #expect(fastest < .seconds(60), "Fuzz/\(input.path) takes too long")
                 count += 1
             }
         }

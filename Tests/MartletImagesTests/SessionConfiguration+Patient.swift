@@ -4,7 +4,8 @@ extension SessionConfiguration {
     /// For a machine that is busy with other tests, where a handshake may take long.
     static var patient: SessionConfiguration {
         var configuration = SessionConfiguration.ephemeral
-        configuration.timeouts.connect = .seconds(60)
+        configuration.timeouts = Timeouts(
+            connect: .seconds(300), head: .seconds(300), idle: .seconds(300), total: .seconds(600))
         return configuration
     }
 }

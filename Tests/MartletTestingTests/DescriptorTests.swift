@@ -1,42 +1,28 @@
 import FoundationEssentials
+import Glibc
 import MartletTesting
 import MartletTransport
-import SystemPackage
 import Testing
 
 @Suite("Descriptors")
 struct DescriptorTests {
-    /// Reads a file of the kernel's, which gives a page at a time.
-    private func kernelTable(_ path: FilePath) throws -> String {
-        let file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
-        return try file.closeAfter {
-            var all: [UInt8] = []
-            while true {
-                var page = [UInt8](repeating: 0, count: 4096)
-                let count = try unsafe page.withUnsafeMutableBytes { try unsafe file.read(into: $0) }
-                if count == 0 { return String(decoding: all, as: UTF8.self) }
-                all += page.prefix(count)
-            }
-        }
-    }
-
     /// How many sockets of this process are bound to a local TCP port. Other tests have other ports, so that
     /// they may run at the same time.
+    ///
+    /// Each descriptor is asked: the kernel's table of sockets is given out page by page, and while others come and go a
+    /// line may be missing.
     private func socketCount(onPort port: Int) throws -> Int {
-        let table = try kernelTable("/proc/self/net/tcp")
-        let suffix =
-            ":" + String(repeating: "0", count: 4 - String(port, radix: 16).count)
-            + String(port, radix: 16, uppercase: true)
-        var inodes: Set<String> = []
-        for line in table.split(separator: "\n").dropFirst() {
-            let columns = line.split(separator: " ")
-            if columns.count > 9, columns[1].hasSuffix(suffix) { inodes.insert("socket:[\(columns[9])]") }
-        }
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-        return descriptors.filter { descriptor in
-            let target = try? FileManager.default.destinationOfSymbolicLink(
-                atPath: "/proc/self/fd/\(descriptor)")
-            return target.map { inodes.contains($0) } ?? false
+        return descriptors.compactMap { Int32($0) }.filter { descriptor in
+            var address = sockaddr_in()
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isNamed = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                    unsafe getsockname(descriptor, generic, &length) == 0
+                }
+            }
+            return isNamed && address.sin_family == sa_family_t(AF_INET)
+                && Int(UInt16(bigEndian: address.sin_port)) == port
         }.count
     }
 

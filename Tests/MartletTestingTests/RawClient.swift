@@ -26,7 +26,7 @@ final class RawClient: Sendable {
     private convenience init(_ address: SocketAddress, tls: TLSContext?, name: String) async throws {
         let loop = try EventLoop.shared.get()
         let attempt = try ConnectAttempt(to: address, options: SocketOptions(), loop: loop)
-        let deadline = MonotonicTime.now().advanced(by: .seconds(60))
+        let deadline = MonotonicTime.now().advanced(by: .seconds(300))
         try await attempt.finish(until: deadline)
         if let tls {
             self.init(
@@ -51,7 +51,7 @@ final class RawClient: Sendable {
         while offset < bytes.count {
             let count = try stream.write(bytes, from: offset)
             if count == 0 {
-                try await stream.waitUntilWritable(until: MonotonicTime.now().advanced(by: .seconds(60)))
+                try await stream.waitUntilWritable(until: MonotonicTime.now().advanced(by: .seconds(300)))
             }
             offset += count
         }
@@ -68,7 +68,7 @@ final class RawClient: Sendable {
             case .bytes(let count): return Array(buffer.prefix(count))
             case .endOfStream: return nil
             case .wouldBlock:
-                try await stream.waitUntilReadable(until: MonotonicTime.now().advanced(by: .seconds(60)))
+                try await stream.waitUntilReadable(until: MonotonicTime.now().advanced(by: .seconds(300)))
             }
         }
     }
@@ -162,7 +162,7 @@ extension RawClient {
             case .bytes: continue
             case .endOfStream(let isClean): return isClean
             case .wouldBlock:
-                try await stream.waitUntilReadable(until: MonotonicTime.now().advanced(by: .seconds(60)))
+                try await stream.waitUntilReadable(until: MonotonicTime.now().advanced(by: .seconds(300)))
             }
         }
     }

@@ -1,3 +1,4 @@
+import MartletTesting
 import MartletXML
 import Testing
 
@@ -77,30 +78,23 @@ struct LimitTests {
             "<a/>", "<a>", "&amp;", "]", "\r\n", "<!---->", "x", "<a b='1' c='2'/>", "<![CDATA[]]>", "'",
             "<b xmlns:p='u'/>",
         ])
-    func linear(_ unit: String) {
-        func time(_ byteCount: Int) -> Duration {
+    func linear(_ unit: String) async {
+        let growth = await WorkGrowth.measure((1 << 17, 1 << 20)) { byteCount in
             let body = Self.repeated(unit, byteCount / unit.utf8.count)
             let bytes = Array("<r>\(body)</r>".utf8)
-            let clock = ContinuousClock()
-            return clock.measure { _ = Reading(bytes, limits: XMLLimits(depth: .max)) }
+            return { _ = Reading(bytes, limits: XMLLimits(depth: .max)) }
         }
-        _ = time(1 << 14)
-        let small = time(1 << 17)
-        let large = time(1 << 20)
-        // Eight times as much; what is quadratic takes sixty-four times as long.
-        #expect(large < small * 24 + .milliseconds(200), "\(small), then \(large)")
+        #expect(growth.isLinear, "\(growth)")
     }
 
-    @Test("Thousands of attributes, prefixes and pieces take linear time")
-    func wideElements() {
-        let clock = ContinuousClock()
+    @Test("Thousands of attributes, prefixes and pieces take linear time", arguments: [.max, 7])
+    func wideElements(_ pieceByteCount: Int) async {
         let limits = XMLLimits(attributeCount: 100_000)
-        let attributes = (0..<20_000).map { " xmlns:p\($0)='u\($0)' p\($0):a='1'" }.joined()
-        let bytes = Array("<a\(attributes)/>".utf8)
-        let elapsed = clock.measure {
-            #expect(Reading(bytes, limits: limits).error == nil)
-            #expect(Reading(bytes, size: 7, limits: limits).error == nil)
+        let growth = await WorkGrowth.measure((2500, 20_000)) { count in
+            let attributes = (0..<count).map { " xmlns:p\($0)='u\($0)' p\($0):a='1'" }.joined()
+            let bytes = Array("<a\(attributes)/>".utf8)
+            return { #expect(Reading(bytes, size: pieceByteCount, limits: limits).error == nil) }
         }
-        #expect(elapsed < .seconds(20))
+        #expect(growth.isLinear, "\(growth)")
     }
 }

@@ -31,7 +31,7 @@ struct LayerRule {
         LayerRule(
             "MartletTesting", "MartletWire", "MartletTransport", "MartletClient", "HTTPTypes",
             "SystemPackage",
-            "Synchronization", "FoundationEssentials"),
+            "Synchronization", "FoundationEssentials", "Glibc"),
         LayerRule(
             "MartletCLI", "Martlet", "MartletTesting", "MartletClient", "MartletWire", "MartletTransport",
             "MartletCache", "MartletStorage", "ArgumentParser", "SystemPackage", "HTTPTypes", "Logging",

@@ -54,7 +54,7 @@ struct DiskCacheFaultTests {
     }
 
     @Test("D5: a disk that fills up at any byte keeps the old entry, and nothing half")
-    func full() throws {
+    func full() async throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
         let cache = try scene.cache(files: files)
@@ -64,6 +64,7 @@ struct DiskCacheFaultTests {
         for room in Array(stride(from: 0, to: 45_000, by: 900))
             + Array(stride(from: 40_900, to: 41_600, by: 7))
         {
+            await Task.yield()
             files.fill(after: UInt64(room))
             let seed = UInt64(room) + 2
             if cache.put("a", seed: seed, count: 40_000) { stored = seed } else { refusals += 1 }
@@ -208,9 +209,10 @@ struct DiskCacheFaultTests {
     }
 
     @Test("D2: stopped at any call, a store leaves the old or the new body, and the next process tidies up")
-    func stops() throws {
+    func stops() async throws {
         var calls = 0
         while calls < 400 {
+            await Task.yield()
             let scene = try CacheFolderScene()
             do {
                 let cache = try scene.cache()

@@ -9,13 +9,14 @@ struct DiskCacheLimitTests {
     @Test(
         "What du says never exceeds the limit by a MiB, whatever is stored", arguments: EvictionOrder.allCases
     )
-    func hard(_ order: EvictionOrder) throws {
+    func hard(_ order: EvictionOrder) async throws {
         let scene = try CacheFolderScene()
         let limit: UInt64 = 4 << 20
         let cache = try scene.cache(limit: limit, order: order)
         var generator = SystemRandomNumberGenerator()
         var highest: UInt64 = 0
         for number in 0..<200 {
+            await Task.yield()
             let count = Int.random(in: 1...(number % 3 == 0 ? 500_000 : 20_000), using: &generator)
             cache.put("u\(Int.random(in: 0..<150, using: &generator))", seed: UInt64(number), count: count)
             if number % 5 == 0 { highest = max(highest, try scene.allocated) }
@@ -51,10 +52,13 @@ struct DiskCacheLimitTests {
     }
 
     @Test("C5: a limit that is lowered holds at once, and with 0 nothing is stored or found")
-    func lowered() throws {
+    func lowered() async throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache(limit: 8 << 20)
-        for number in 0..<50 { cache.put("u\(number)", count: 50_000) }
+        for number in 0..<50 {
+            await Task.yield()
+            cache.put("u\(number)", count: 50_000)
+        }
         cache.setLimit(1 << 20)
         #expect(try scene.allocated <= 1 << 20)
         #expect(cache.seed(of: "u49") == 1)

@@ -8,12 +8,13 @@ import Testing
 @Suite("Caches that share a folder")
 struct DiskCacheSharingTests {
     @Test("D20: two caches find what the other has stored, and keep one limit")
-    func two() throws {
+    func two() async throws {
         let scene = try CacheFolderScene()
         let limit: UInt64 = 2 << 20
         let first = try scene.cache(limit: limit)
         let second = try scene.cache(limit: limit)
         for number in 0..<100 {
+            await Task.yield()
             #expect(
                 (number % 2 == 0 ? first : second).put("u\(number)", seed: UInt64(number) + 1, count: 40_000))
             #expect((number % 2 == 0 ? second : first).seed(of: "u\(number)") == UInt64(number) + 1)
