@@ -41,7 +41,7 @@ struct DescriptorLimitTests {
             let object = try JSONSerialization.jsonObject(with: Data(counts.utf8)) as? [String: Any]
             let open = try #require(object?["descriptors"] as? Int, "\(counts)")
             #expect(open > Self.limit / 2)
-            #expect(open <= Self.limit - 4)
+            #expect(open <= Self.limit - 2)
         }
     }
 }
