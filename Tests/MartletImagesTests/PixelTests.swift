@@ -46,6 +46,19 @@
             }
         }
 
+        @Test("K7: images are decoded by a cache of their own, to pixels that are the file's")
+        func cache() async throws {
+            let bytes = ImageFiles.png(3, 2, pixels: Self.pixels)
+            try await TestOrigin.withOrigin { _ in
+                .bytes(bytes, type: "image/png")
+            } run: { origin in
+                let images = DecodedCache(
+                    imagesOf: HTTPSession(configuration: .patient), memoryPressure: nil)
+                #expect(try await images.value(for: origin.url()).pixels == Self.pixels)
+                #expect(images.limit == .mebibytes(64))
+            }
+        }
+
         @Test("A12: an image is turned upright in each of the eight ways, or left as it is")
         func orientations() throws {
             let expected: [[[UInt8]]] = [

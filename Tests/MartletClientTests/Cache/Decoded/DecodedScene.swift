@@ -1,0 +1,102 @@
+import MartletWire
+import Synchronization
+import Testing
+
+@testable import MartletClient
+
+/// What a test's answers are decoded to: the body, and the number of the decoding.
+struct DecodedText: Hashable, Sendable {
+    let text: String
+    let number: Int
+}
+
+/// A stand-in for the session and its response cache, and a decoder that counts; each of them waits at its gate.
+final class DecodedScene: Sendable {
+    struct Refused: Error {}
+
+    /// What the next answers are.
+    struct Answer: Sendable {
+        var body = "a"
+        var representation: UInt64?
+        var status = 200
+    }
+
+    private struct State {
+        var answer: Answer
+        var fetchGate: Outcome<Void>?
+        var decodeGate: Outcome<Void>?
+        var refusals = 0
+        var decodings = 0
+        var cancelledDecodings = 0
+        var cancelledFetches = 0
+    }
+
+    private let state: Mutex<State>
+    let fetches = Counter()
+    let asked = Counter()
+
+    init(_ representation: UInt64?) {
+        state = Mutex(State(answer: Answer(representation: representation)))
+    }
+
+    var decodings: Int { state.withLock { $0.decodings } }
+    var cancelledFetches: Int { state.withLock { $0.cancelledFetches } }
+    var cancelledDecodings: Int { state.withLock { $0.cancelledDecodings } }
+
+    func answer(_ change: (inout Answer) -> Void) { state.withLock { change(&$0.answer) } }
+    /// The next decodings fail.
+    func refuse(_ count: Int) { state.withLock { $0.refusals = count } }
+
+    /// Has requests that begin from now on wait; `nil`: no more.
+    func holdFetches(_ gate: Outcome<Void>?) { state.withLock { $0.fetchGate = gate } }
+    /// Has decodings that begin from now on wait; `nil`: no more.
+    func holdDecodings(_ gate: Outcome<Void>?) { state.withLock { $0.decodeGate = gate } }
+
+    func cache(
+        limit: ByteCount = .bytes(1000), countLimit: Int = 10_000,
+        memoryPressure: MemoryPressureSource? = nil,
+        cost: @escaping @Sendable (DecodedText) -> Int = { $0.text.utf8.count }
+    ) -> DecodedCache<DecodedText> {
+        DecodedCache(
+            fetch: { try await self.exchange($0) }, limit: limit, countLimit: countLimit,
+            memoryPressure: memoryPressure, cost: cost, decode: { try await self.decode($0) })
+    }
+
+    /// The present answer to a request.
+    func exchange(_ call: DecodedCall) async throws -> HTTPExchange {
+        fetches.add()
+        do {
+            try await state.withLock { $0.fetchGate }?.value
+        } catch {
+            state.withLock { $0.cancelledFetches += 1 }
+            throw error
+        }
+        let answer = state.withLock { $0.answer }
+        let request = call.resource.request
+        let sent = try Call(
+            request: request, url: try HTTPSession.url(of: request), body: .none, options: call.options,
+            settings: SessionSettings(.ephemeral))
+        return HTTPExchange(
+            ExchangeStorage(
+                sent, head: ResponseHead(status: answer.status, fields: FieldBlock()),
+                body: Array(answer.body.utf8),
+                trailers: nil, interim: [], metrics: HTTPMetrics(), source: .network,
+                representation: answer.representation))
+    }
+
+    private func decode(_ exchange: HTTPExchange) async throws -> DecodedText {
+        let (number, gate, refuses) = state.withLock { state in
+            state.decodings += 1
+            state.refusals -= 1
+            return (state.decodings, state.decodeGate, state.refusals >= 0)
+        }
+        do {
+            try await gate?.value
+        } catch {
+            state.withLock { $0.cancelledDecodings += 1 }
+            throw error
+        }
+        if refuses { throw Refused() }
+        return DecodedText(text: exchange.text, number: number)
+    }
+}

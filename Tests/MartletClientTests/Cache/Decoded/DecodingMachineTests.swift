@@ -1,0 +1,213 @@
+import Testing
+
+@testable import MartletClient
+
+extension DecodedResource {
+    /// What the tests of the machine ask for.
+    fileprivate static let sample = DecodedResource(
+        HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/"), options: RequestOptions())
+}
+
+extension DecodingMachine {
+    /// Somebody asks for the sample.
+    fileprivate mutating func asked() -> Asked {
+        asked(.sample, sharing: DecodedSharingKey(.sample, options: RequestOptions()))
+    }
+}
+
+@Suite("Which decoding serves whom")
+struct DecodingMachineTests {
+    private typealias Machine = DecodingMachine<String>
+
+    private let resource = DecodedResource.sample
+
+    private var sharing: DecodedSharingKey? { DecodedSharingKey(resource, options: RequestOptions()) }
+
+    private func machine() -> Machine { Machine(limit: 100, countLimit: 10) }
+
+    /// What becomes of a flight, in a word; of a kept value, the value.
+    private func word(_ answered: Machine.Answered) -> String {
+        switch answered {
+        case .taken(let value): value
+        case .joined: "joined"
+        case .decode: "decode"
+        case .abandoned: "abandoned"
+        }
+    }
+
+    @Test("A16: those who ask before the answer share its request, those who ask after it join the decoding")
+    func joins() {
+        var machine = machine()
+        #expect(machine.asked() == Machine.Asked(flight: 1, isNew: true))
+        #expect(machine.asked() == Machine.Asked(flight: 1, isNew: false))
+        #expect(word(machine.answered(1, representation: 7)) == "decode")
+        #expect(machine.asked() == Machine.Asked(flight: 2, isNew: true))
+        #expect(word(machine.answered(2, representation: 7)) == "joined")
+        let done = machine.decoded(1, "a", cost: 1)
+        #expect(done.flights == [1, 2] && done.dropped.isEmpty)
+        #expect(machine.asked() == Machine.Asked(flight: 3, isNew: true))
+        #expect(word(machine.answered(3, representation: 7)) == "a")
+        #expect(machine.isIdle)
+    }
+
+    @Test("K7: another body behind the same URL is decoded for itself")
+    func otherBody() {
+        var machine = machine()
+        _ = machine.asked()
+        #expect(word(machine.answered(1, representation: 7)) == "decode")
+        _ = machine.asked()
+        #expect(word(machine.answered(2, representation: 8)) == "decode")
+        #expect(machine.decoded(2, "b", cost: 1).flights == [2])
+        #expect(machine.decoded(1, "a", cost: 1).flights == [1])
+        _ = machine.asked()
+        #expect(word(machine.answered(3, representation: 8)) == "b")
+    }
+
+    @Test("An answer that is not stored serves those who waited for it, and nobody after them")
+    func notStored() {
+        var machine = machine()
+        _ = machine.asked()
+        #expect(word(machine.answered(1, representation: nil)) == "decode")
+        #expect(machine.asked() == Machine.Asked(flight: 2, isNew: true))
+        #expect(word(machine.answered(2, representation: nil)) == "decode")
+        #expect(machine.decoded(1, "a", cost: 1).flights == [1])
+        #expect(machine.kept.count == 0)
+    }
+
+    @Test("A16: one who leaves leaves the others alone; with the last one the request is cancelled")
+    func left() {
+        var machine = machine()
+        _ = machine.asked()
+        _ = machine.asked()
+        #expect(machine.left(1) == Machine.Left())
+        #expect(machine.left(1) == Machine.Left(isGone: true, cancelled: 1))
+        #expect(machine.isIdle)
+        // What was cancelled may still answer, or fail.
+        #expect(word(machine.answered(1, representation: 7)) == "abandoned")
+        #expect(machine.failed(1).isEmpty)
+        #expect(machine.left(1) == Machine.Left())
+        #expect(machine.asked() == Machine.Asked(flight: 2, isNew: true))
+    }
+
+    @Test("A decoding goes on for those who joined it when those it was begun for leave")
+    func leftDecoding() {
+        var machine = machine()
+        _ = machine.asked()
+        _ = machine.answered(1, representation: 7)
+        _ = machine.asked()
+        _ = machine.answered(2, representation: 7)
+        #expect(machine.left(1) == Machine.Left(isGone: true))
+        _ = machine.asked()
+        #expect(word(machine.answered(3, representation: 7)) == "joined")
+        #expect(machine.left(3) == Machine.Left(isGone: true))
+        // The decoding has the number of the flight that runs it.
+        #expect(machine.left(2) == Machine.Left(isGone: true, cancelled: 1))
+        #expect(machine.decoded(1, "a", cost: 1).flights.isEmpty)
+        #expect(machine.kept.count == 0 && machine.isIdle)
+    }
+
+    @Test("A failure is told to all who wait for it, and nothing is kept")
+    func failed() {
+        var machine = machine()
+        _ = machine.asked()
+        #expect(machine.failed(1) == [1])
+        _ = machine.asked()
+        _ = machine.answered(2, representation: 7)
+        _ = machine.asked()
+        _ = machine.answered(3, representation: 7)
+        #expect(machine.failed(2) == [2, 3])
+        _ = machine.asked()
+        #expect(word(machine.answered(4, representation: 7)) == "decode")
+        #expect(machine.failed(4) == [4])
+        #expect(machine.isIdle && machine.kept.count == 0)
+    }
+
+    @Test("K7: a body that ends while it is decoded is delivered, not kept, and joined by nobody")
+    func endedWhileDecoding() {
+        var machine = machine()
+        _ = machine.asked()
+        _ = machine.answered(1, representation: 7)
+        #expect(machine.ended(7).isEmpty)
+        _ = machine.asked()
+        #expect(word(machine.answered(2, representation: 7)) == "decode")
+        #expect(machine.decoded(1, "a", cost: 1).flights == [1])
+        #expect(machine.kept.count == 0)
+        // It came again behind its end: then it lives again.
+        _ = machine.decoded(2, "b", cost: 1)
+        #expect(machine.kept.count == 1)
+    }
+
+    @Test("K7: a body that ended while its answer was on the way is delivered and not kept")
+    func endedWhileFetching() {
+        var machine = machine()
+        _ = machine.asked()
+        _ = machine.ended(7)
+        #expect(word(machine.answered(1, representation: 7)) == "decode")
+        #expect(machine.decoded(1, "a", cost: 1).flights == [1])
+        #expect(machine.kept.count == 0)
+    }
+
+    @Test("Ends that are told while a request hangs take bounded room")
+    func manyEndings() {
+        var endings = RecentEndings()
+        for number in 0..<5_000 { endings.note(UInt64(number), lastFlight: 3) }
+        #expect(endings.hasEnded(4_999, since: 3) && !endings.hasEnded(4_999, since: 4))
+        #expect(endings.hasEnded(UInt64(5_000 - RecentEndings.limit), since: 1))
+        #expect(!endings.hasEnded(UInt64(4_999 - RecentEndings.limit), since: 1))
+        endings.note(4_999, lastFlight: 4)
+        #expect(endings.hasEnded(4_999, since: 4))
+        endings.removeAll()
+        #expect(!endings.hasEnded(4_999, since: 0))
+    }
+
+    @Test("What is removed while it is decoded is delivered and not kept")
+    func removed() {
+        var machine = machine()
+        _ = machine.asked()
+        _ = machine.answered(1, representation: 7)
+        _ = machine.removed { $0 == resource }
+        #expect(machine.decoded(1, "a", cost: 1).flights == [1])
+        #expect(machine.kept.count == 0)
+        _ = machine.asked()
+        _ = machine.answered(2, representation: 7)
+        _ = machine.decoded(2, "b", cost: 1)
+        #expect(machine.removed { _ in false }.isEmpty)
+        #expect(machine.removedAll() == ["b"])
+    }
+
+    @Test("Requests that differ in a field, an option or who asks share nothing")
+    func sharingKeys() {
+        let key = sharing
+        func other(_ change: (inout RequestOptions) -> Void) -> DecodedSharingKey? {
+            var options = RequestOptions()
+            change(&options)
+            let resource = DecodedResource(resource.request, options: options)
+            return DecodedSharingKey(resource, options: options)
+        }
+        #expect(other { _ in } == key && key != nil)
+        let alice = other {
+            $0.authentication = AuthenticationSettings(credentials: .basic(user: "alice", password: "x"))
+        }
+        let bob = other {
+            $0.authentication = AuthenticationSettings(credentials: .basic(user: "bob", password: "x"))
+        }
+        let different = [
+            other { $0.priority = .high }, other { $0.order = .lastComeFirstServed },
+            other { $0.isRaw = true },
+            other { $0.decompresses = false }, other { $0.bodyLimit = 1 }, other { $0.usesCookies = false },
+            other { $0.timeouts = Timeouts() }, other { $0.omittedFields = [.accept] },
+            other { $0.redirects = .refuse }, other { $0.retry = .never }, other { $0.version = .http10 },
+            other { $0.authentication = AuthenticationSettings() }, alice, bob, key,
+        ]
+        #expect(Set(different).count == different.count && !different.contains(nil))
+        #expect(other { $0.validator = .anything } == nil)
+        #expect(other { $0.proxy = ProxySettings.none } == nil)
+        #expect(other { $0.authentication = AuthenticationSettings(handler: { _ in nil }) } == nil)
+        var request = resource.request
+        request.headerFields[.authorization] = "Bearer t"
+        let plain = RequestOptions()
+        #expect(DecodedSharingKey(DecodedResource(request, options: plain), options: plain) != key)
+        request.method = .post
+        #expect(DecodedSharingKey(DecodedResource(request, options: plain), options: plain) == nil)
+    }
+}
