@@ -54,7 +54,8 @@
             } run: { origin in
                 let images = DecodedCache(
                     imagesOf: HTTPSession(configuration: .patient), memoryPressure: nil)
-                #expect(try await images.value(for: origin.url()).pixels == Self.pixels)
+                let image = try await images.value(for: origin.url())
+                #expect(image.pixels == Self.pixels)
                 #expect(images.limit == .mebibytes(64))
             }
         }

@@ -27,7 +27,6 @@ final class ExchangeStorage: Sendable {
         _ call: Call, head: ResponseHead, body: [UInt8], trailers: FieldBlock?, interim: [ResponseHead],
         metrics: HTTPMetrics, source: HTTPExchange.Source, representation: UInt64? = nil,
         cacheStatus: String? = nil, isPreview: Bool = false
-        metrics: HTTPMetrics, source: HTTPExchange.Source, representation: UInt64? = nil
     ) {
         method = call.method
         fields = call.fields
