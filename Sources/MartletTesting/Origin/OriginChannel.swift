@@ -187,10 +187,10 @@ final class OriginChannel: Sendable {
     }
 
     /// Closes so that a client that is still sending can read the answer first: ends the sending direction
-    /// and takes what comes, for a minute at most (RFC 9112 §9.6).
+    /// and takes what comes, for two seconds at most (RFC 9112 §9.6).
     func closeLingering() async {
         stream.shutdownWriting()
-        let deadline = MonotonicTime.now().advanced(by: .seconds(60))
+        let deadline = MonotonicTime.now().advanced(by: .seconds(2))
         do throws(TransportError) {
             while MonotonicTime.now() < deadline {
                 withUnread { span in (span.count, ()) }

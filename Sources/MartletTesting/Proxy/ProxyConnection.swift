@@ -23,7 +23,7 @@ final class ProxyConnection: Sendable {
     /// How many bytes are taken at once.
     private static let pieceSize = 64 << 10
     /// How long the client may take to end its direction when the origin has (RFC 9112 §9.6).
-    private static let lingering = Duration.seconds(60)
+    private static let lingering = Duration.seconds(2)
 
     /// A connection whose streams are open; it owns them.
     /// - Parameter count: Changes the proxy's counts.

@@ -46,7 +46,10 @@ extension OneAtATime {
         }
 
         /// Makes the call that is cancelled.
-        private static func call(_ point: Point, _ session: HTTPSession, _ origin: TestOrigin) async throws {
+        /// - Parameter end: When a source that is deaf to being cancelled says something.
+        private static func call(
+            _ point: Point, _ session: HTTPSession, _ origin: TestOrigin, deafUntil end: OneShot<Void>
+        ) async throws {
             switch point {
             case .handshake:
                 _ = try await session.get("https://127.0.0.1:\(origin.port)/")
@@ -58,7 +61,7 @@ extension OneAtATime {
                 let body = HTTPBody.stream {
                     // Deaf to being cancelled, as sources of others may be for a while.
                     Pieces("x") { _ in
-                        _ = await OneShot<Void>().wait(
+                        _ = await end.wait(
                             until: MonotonicTime.now().advanced(by: Patience.long),
                             on: EventLoop.sharedOrStalled)
                     }
@@ -88,9 +91,11 @@ extension OneAtATime {
         func waitingForPeer(_ point: Point) async throws {
             try await TestOrigin.withOrigin(scripts: point.script) { origin in
                 let session = HTTPSession.own { $0.continueTimeout = Patience.long }
-                let task = Task { try await CancellationTests.call(point, session, origin) }
+                let end = OneShot<Void>()
+                let task = Task { try await CancellationTests.call(point, session, origin, deafUntil: end) }
                 try await origin.signals.wait(for: "reached")
                 let elapsed = await CancellationTests.cancel(task)
+                end.fulfil(())
                 #expect(elapsed < Patience.ending)
                 #expect(await CancellationTests.isAtRest(session))
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
@@ -105,9 +110,11 @@ extension OneAtATime {
         func waitingForSecurePeer(_ point: Point) async throws {
             try await TestOrigin.withOrigin(.tls(), scripts: point.script) { origin in
                 let session = HTTPSession.trusting(origin)
-                let task = Task { try await CancellationTests.call(point, session, origin) }
+                let end = OneShot<Void>()
+                let task = Task { try await CancellationTests.call(point, session, origin, deafUntil: end) }
                 try await origin.signals.wait(for: "reached")
                 let elapsed = await CancellationTests.cancel(task)
+                end.fulfil(())
                 #expect(elapsed < Patience.ending)
                 #expect(await CancellationTests.isAtRest(session))
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
@@ -128,7 +135,8 @@ extension OneAtATime {
                 }
                 try await origin.signals.wait(for: "reached")
                 let buffered = try KernelBuffers.most() + 1 << 20
-                #expect(Int(await settled { UInt64(asked.count) }) < buffered / (64 << 10) + 16)
+                let pieces = await settled { UInt64(asked.count) }
+                #expect(Int(pieces) < buffered / (64 << 10) + 16)
                 let elapsed = await CancellationTests.cancel(task)
                 #expect(elapsed < Patience.ending)
                 #expect(await CancellationTests.isAtRest(session))
@@ -150,9 +158,10 @@ extension OneAtATime {
         func deafResolver() async throws {
             struct Deaf: Resolver {
                 let asked = OneShot<Void>()
+                let end = OneShot<Void>()
                 func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
                     asked.fulfil(())
-                    _ = await OneShot<Void>().wait(
+                    _ = await end.wait(
                         until: MonotonicTime.now().advanced(by: Patience.long), on: EventLoop.sharedOrStalled)
                     return []
                 }
@@ -162,6 +171,7 @@ extension OneAtATime {
             let task = Task { _ = try await session.get("http://name.example/") }
             _ = await resolver.asked.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
             #expect(await CancellationTests.cancel(task) < Patience.ending)
+            resolver.end.fulfil(())
             #expect(await CancellationTests.isAtRest(session))
         }
 

@@ -47,7 +47,7 @@ extension OneAtATime {
         @Test("An address that failed is tried last the next time")
         func remembered() async throws {
             let hole = try await BlackHole()
-            try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+            try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin async throws in
                 let refused = closed[0].number
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(

@@ -20,8 +20,7 @@
                 _ = try await session.get(origin.url("/a"))
                 _ = try await session.get(origin.url("/b"))
                 _ = try await session.get(origin.url("/none"))
-                let closed = try ClosedPort()
-                defer { withExtendedLifetime(closed) {} }
+                let closed = try ClosedPort.shared.get()
                 await #expect(throws: HTTPError.self) { try await session.get(closed.url) }
                 #expect(try factory.expectCounter("martlet.calls", [("result", "2xx")]).totalValue == 2)
                 #expect(try factory.expectCounter("martlet.calls", [("result", "4xx")]).totalValue == 1)

@@ -41,8 +41,7 @@
                 let tracer = InMemoryTracer()
                 let session = HTTPSession.own { $0.tracer = tracer }
                 _ = try await session.get(origin.url())
-                let closed = try ClosedPort()
-                defer { withExtendedLifetime(closed) {} }
+                let closed = try ClosedPort.shared.get()
                 await #expect(throws: HTTPError.self) { try await session.get(closed.url) }
                 let spans = tracer.finishedSpans
                 #expect(spans.map(\.status?.code) == [.error, .error])

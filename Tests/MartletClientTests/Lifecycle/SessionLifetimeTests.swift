@@ -9,8 +9,8 @@ struct SessionLifetimeTests {
     func view() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
             let session = HTTPSession.own()
-            let view = session.with { $0.timeouts.total = .seconds(60) }
-            #expect(view.configuration.timeouts.total == .seconds(60))
+            let view = session.with { $0.timeouts.total = Patience.long }
+            #expect(view.configuration.timeouts.total == Patience.long)
             #expect(session.configuration.timeouts.total == nil)
             _ = try await session.get(origin.url())
             #expect(try await view.get(origin.url()).metrics.isConnectionReused)

@@ -19,7 +19,7 @@ struct PoolKeyTests {
     @Test("A view with other clocks, fields and limits shares connections")
     func sharing() async throws {
         let count = try await connections { _, configuration in
-            configuration.timeouts.total = .seconds(60)
+            configuration.timeouts.total = Patience.long
             configuration.userAgent = "other"
             configuration.bufferedBodyLimit = .kibibytes(1)
         }

@@ -198,8 +198,7 @@ struct ForwardingTests {
 
     @Test("A proxy that is not there is named, without its password")
     func unreachable() async throws {
-        let closed = try ClosedPort()
-        defer { withExtendedLifetime(closed) {} }
+        let closed = try ClosedPort.shared.get()
         let port = closed.number
         let session = try ProxyScene.session(port, credentials: secret)
         let refused = try await ProxyScene.failure(session, "http://a.test/")

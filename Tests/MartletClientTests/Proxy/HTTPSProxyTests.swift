@@ -105,20 +105,22 @@ struct HTTPSProxyTests {
         let settings = try ProxySettings.https("localhost:\(proxy.port)")
         // The proxy takes the hello for a head that has no end yet: nobody says any more, until the clock runs out.
         var connect = Duration.seconds(2)
-        while true {
-            let session = HTTPSession.own {
-                $0.proxy = settings
-                $0.timeouts.connect = connect
-            }
-            let error = try await ProxyScene.failure(session, "https://a.test/")
-            // On a slow machine the clock may come before the proxy is spoken to.
-            if error.clock == .connect, error.phase.precedes(.securing), connect * 3 < Patience.ending {
-                connect *= 3
-                continue
-            }
-            #expect([.tlsFailed, .timedOut, .connectFailed].contains(error.code))
-            #expect(error.proxy == "https://localhost:\(proxy.port)")
-            return
+        var error = try await failure(by: settings, after: connect)
+        // On a slow machine the clock may come before the proxy is spoken to.
+        while error.clock == .connect, error.phase.precedes(.securing) {
+            connect *= 3
+            try #require(connect < Patience.ending)
+            error = try await failure(by: settings, after: connect)
         }
+        #expect([.tlsFailed, .timedOut, .connectFailed].contains(error.code))
+        #expect(error.proxy == "https://localhost:\(proxy.port)")
+    }
+
+    private func failure(by proxy: ProxySettings, after connect: Duration) async throws -> HTTPError {
+        let session = HTTPSession.own {
+            $0.proxy = proxy
+            $0.timeouts.connect = connect
+        }
+        return try await ProxyScene.failure(session, "https://a.test/")
     }
 }

@@ -112,7 +112,7 @@ enum ReadmeSamples {
 struct ReadmeTestSample {
     @Test("An origin on loopback answers what its handler says")
     func testing() async throws {
-        let session = HTTPSession()
+        let session = HTTPSession.own()
         let origin = try await TestOrigin.start { request in
             .text("Hello, \(request.path)")
         }

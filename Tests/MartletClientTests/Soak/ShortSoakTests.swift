@@ -118,40 +118,48 @@ extension OneAtATime {
             }
         }
 
+        private func isWeathered(isSecure: Bool, clocks span: Duration) async throws -> Bool {
+            let options = FaultOptions(FaultRates(reset: 5, stall: 3, truncated: 5, slow: 8, garbage: 5))
+            let origin = try await TestOrigin.start(
+                isSecure ? .tls() : .plain, handler: StandardRoutes().handler)
+            let proxy = try FaultProxy.start(before: origin, options)
+            let isWeathered = await isWeathered(proxy, origin, clocks: span)
+            await proxy.stop()
+            await origin.stop()
+            return isWeathered
+        }
+
         /// Sends calls through a storm of faults.
         ///
         /// - Returns: Whether enough of them were answered; where not, the clocks ended more of them than the proxy held up,
         ///   and so were too short for the machine.
-        private func isWeathered(isSecure: Bool, clocks span: Duration) async throws -> Bool {
-            let options = FaultOptions(FaultRates(reset: 5, stall: 3, truncated: 5, slow: 8, garbage: 5))
-            return try await TestOrigin.withOrigin(
-                isSecure ? .tls() : .plain, handler: StandardRoutes().handler
-            ) { origin in
-                try await FaultProxy.withProxy(before: origin, options) { proxy in
-                    let session = HTTPSession.trusting(origin) { configuration in
-                        configuration.timeouts = Timeouts(
-                            connect: span * 4, head: span, idle: span, total: Patience.long)
-                    }
-                    let endings = await withTaskGroup(of: [String].self) { group in
-                        for worker in 0..<10 as Range<UInt64> {
-                            group.addTask { await Self.weather(proxy, session, worker) }
-                        }
-                        return await group.reduce(into: []) { $0 += $1 }
-                    }
-                    let wrong = endings.filter { !["good", "failed", "timed out"].contains($0) }
-                    let goodCount = endings.count { $0 == "good" }
-                    let timeoutCount = endings.count { $0 == "timed out" }
-                    #expect(wrong == [], "\(proxy)")
-                    #expect(proxy.counts.faultCount > 0, "\(proxy)")
-                    let isQuiet = await eventually { session.diagnostics.isQuiet }
-                    #expect(isQuiet, "\(proxy), \(session.diagnostics)")
-                    await session.finishAndInvalidate()
-                    #expect(OpenSockets.count(toPort: proxy.port) == 0, "\(proxy)")
-                    if goodCount > 50 { return true }
-                    #expect(timeoutCount > 2 * proxy.counts.faultCount, "\(proxy), \(proxy.counts)")
-                    return false
-                }
+        private func isWeathered(
+            _ proxy: FaultProxy, _ origin: TestOrigin, clocks span: Duration
+        ) async -> Bool {
+            let session = HTTPSession.trusting(origin) { configuration in
+                configuration.timeouts = Timeouts(
+                    connect: span * 4, head: span, idle: span, total: Patience.long)
             }
+            let endings = await withTaskGroup(of: [String].self) { group in
+                for worker in 0..<10 as Range<UInt64> {
+                    group.addTask { await Self.weather(proxy, session, worker) }
+                }
+                return await group.reduce(into: []) { $0 += $1 }
+            }
+            let wrong = endings.filter { !["good", "failed", "timed out"].contains($0) }
+            let goodCount = endings.count { $0 == "good" }
+            let timeoutCount = endings.count { $0 == "timed out" }
+            #expect(wrong == [], "\(proxy)")
+            #expect(proxy.counts.faultCount > 0, "\(proxy)")
+            let isQuiet = await eventually { session.diagnostics.isQuiet }
+            #expect(isQuiet, "\(proxy), \(session.diagnostics)")
+            await session.finishAndInvalidate()
+            #expect(OpenSockets.count(toPort: proxy.port) == 0, "\(proxy)")
+            if goodCount > 50 { return true }
+            let counts = proxy.counts
+            let heldUp = counts.faults[.stall, default: 0] + counts.faults[.slow, default: 0]
+            #expect(timeoutCount > heldUp, "\(proxy), \(counts)")
+            return false
         }
 
         /// How twenty calls through a proxy ended: `good`, `failed` or `timed out` with an error that is allowed, or what was

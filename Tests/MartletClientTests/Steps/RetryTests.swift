@@ -154,8 +154,7 @@ struct RetryTests {
 
     @Test("A connection that is refused is tried again")
     func refused() async throws {
-        let closed = try ClosedPort()
-        defer { withExtendedLifetime(closed) {} }
+        let closed = try ClosedPort.shared.get()
         let error = await #expect(throws: HTTPError.self) { try await RetryTests.session().get(closed.url) }
         #expect(error?.code == .connectFailed)
         #expect(error?.attempts == 3)

@@ -121,7 +121,7 @@ extension OneAtATime {
                 let session = HTTPSession.own()
                 let task = await session.task(
                     for: try HTTPRequest(.get, origin),
-                    options: RequestOptions(bodyLimit: .bytes(UInt64(size))))
+                    options: RequestOptions(bodyLimit: .bytes(Int(size))))
                 _ = try await task.response
                 await task.pause()
                 #expect(await task.state == .paused)
@@ -262,7 +262,8 @@ extension OneAtATime {
                 let resumed = ContinuousClock.now
                 await task.resume()
                 do {
-                    #expect(try await task.value.text == "abcd")
+                    let text = try await task.value.text
+                    #expect(text == "abcd")
                     return true
                 } catch let error as HTTPError {
                     #expect(error.clock == .idle)

@@ -169,14 +169,14 @@ struct JSONParserTests {
 
     @Test("Objects of many members, and of one name many times, are read in linear time")
     func manyMembers() throws {
-        let (_, time) = try ThreadTime.of {
+        let (values, time) = try ThreadTime.of {
             let distinct = (0..<20_000).map { "\"\($0)\":\($0)" }.joined(separator: ",")
-            let value = try JSONValue(parsing: "{\(distinct)}")
-            #expect(value.objectValue?.count == 20_000)
-            #expect(value["19999"] == 19999)
             let same = (0..<20_000).map { "\"a\":\($0)" }.joined(separator: ",")
-            #expect(try JSONValue(parsing: "{\(same)}") == ["a": 19999])
+            return (try JSONValue(parsing: "{\(distinct)}"), try JSONValue(parsing: "{\(same)}"))
         }
+        #expect(values.0.objectValue?.count == 20_000)
+        #expect(values.0["19999"] == 19999)
+        #expect(values.1 == ["a": 19999])
         #expect(time < .seconds(60))
     }
 }
