@@ -19,7 +19,9 @@ package enum SharingRule {
         policy: CachePolicy
     ) -> Bool {
         guard request.key == response.head.key, VaryRule.matches(response.head, request) else { return false }
-        if case .serve = CacheDecision(request, variants: [response], now: now, policy: policy) { return true }
+        if case .serve = CacheDecision(request, variants: [response], now: now, policy: policy) {
+            return true
+        }
         guard askedBefore, !request.isNoStore, !request.hasRange, !request.isConditional else { return false }
         let control = response.facts.control
         guard !control.isNoCache else { return false }

@@ -377,7 +377,8 @@ public actor HTTPSession {
             "response",
             metadata: [
                 "method": "\(call.method)", "origin": "\(call.url.origin)",
-                "status": "\(answer.head.status)", "reused": "\(answer.channel.isReused)", "source": "\(answer.source.rawValue)",
+                "status": "\(answer.head.status)", "reused": "\(answer.channel.isReused)",
+                "source": "\(answer.source.rawValue)",
             ])
     }
 

@@ -14,7 +14,8 @@ final class AnswerCaching: Sendable {
     let isPreview: Bool
 
     init(
-        _ source: HTTPExchange.Source, _ status: CacheStatus, transfer: Answer? = nil, fallback: Answer? = nil,
+        _ source: HTTPExchange.Source, _ status: CacheStatus, transfer: Answer? = nil,
+        fallback: Answer? = nil,
         isPreview: Bool = false
     ) {
         self.source = source

@@ -179,7 +179,9 @@ struct CacheStep {
 
     /// What may stand in for an answer that did not come; `nil` where nothing may.
     func staleAnswer() async throws -> Answer? {
-        guard let answer = cache.decider(request, after: decision, found).failed(now: .now) else { return nil }
+        guard let answer = cache.decider(request, after: decision, found).failed(now: .now) else {
+            return nil
+        }
         cache.count(.staleOnError, served: answer.byteCount(of: found[answer.variant]))
         cache.tell(.staleOnError(url: request.key.url, status: nil))
         return try await make(answer, of: found[answer.variant], source: .staleCache)
@@ -207,9 +209,11 @@ struct CacheStep {
             guard let network = flight.claim() else { return nil }
             return take(over: network, flight, fallback: nil)
         case .transfer(let variant):
-            let mayShare = isFirst || SharingRule.allows(
-                variant, for: request, askedBefore: flight.wasEarly(member.number), now: .now,
-                policy: cache.policy)
+            let mayShare =
+                isFirst
+                || SharingRule.allows(
+                    variant, for: request, askedBefore: flight.wasEarly(member.number), now: .now,
+                    policy: cache.policy)
             guard mayShare, let (network, status) = flight.answer else { return nil }
             cache.store.noteUse(of: nil)
             cache.count(isFirst ? .miss : .shared)

@@ -102,7 +102,9 @@ final class CachedBody: Sendable {
         }
         if bytes.isEmpty {
             let limit = Int(min(UInt64(CachedBody.pieceByteCount), range.upperBound - range.lowerBound))
-            let read = await BlockingWorkers.shared.run { CachedBody.read(reader, at: range.lowerBound, limit) }
+            let read = await BlockingWorkers.shared.run {
+                CachedBody.read(reader, at: range.lowerBound, limit)
+            }
             if control.isCancelled { throw CancellationError() }
             guard let read, !read.isEmpty else { throw CachedBody.damage(call) }
             bytes = read

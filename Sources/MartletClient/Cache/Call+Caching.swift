@@ -68,7 +68,9 @@ extension Call {
             block.append(name: field.name.rawName, value: field.value)
         }
         func appendDefault(_ name: HTTPField.Name, _ value: String) {
-            guard own[name] == nil, defaults[name] == nil, !options.omittedFields.contains(name) else { return }
+            guard own[name] == nil, defaults[name] == nil, !options.omittedFields.contains(name) else {
+                return
+            }
             block.append(name: name.rawName, value: value)
         }
         if let agent = settings.configuration.userAgent { appendDefault(.userAgent, agent) }

@@ -87,7 +87,9 @@ public final class ResponseCache: Sendable {
         ResponseCache(memory: limit, disk: nil, directory: nil, options: options, hub: EventHub<CacheEvent>())
     }
 
-    private init(memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, hub: EventHub<CacheEvent>) {
+    private init(
+        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, hub: EventHub<CacheEvent>
+    ) {
         self.hub = hub
         self.directory = directory
         let store = ResponseStore(memoryLimit: memory.bytes, disk: disk, order: options.eviction.order)

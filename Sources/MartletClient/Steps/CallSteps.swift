@@ -130,7 +130,8 @@ struct CallSteps {
     }
 
     private func storeCookies(of answer: Answer, to request: Call) async {
-        guard answer.source == .network, let jar = call.cookieJar, answer.head.fields.contains("set-cookie") else { return }
+        guard answer.source == .network, let jar = call.cookieJar, answer.head.fields.contains("set-cookie")
+        else { return }
         await jar.store(
             setCookieBytes: answer.head.fields.rawValues(of: "set-cookie").map(Array.init), from: request.url)
     }

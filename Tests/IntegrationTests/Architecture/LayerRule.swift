@@ -22,7 +22,8 @@ struct LayerRule {
         LayerRule(
             "MartletCache", "MartletWire", "MartletStorage", "CLinux", "Glibc", "Synchronization"),
         LayerRule(
-            "MartletClient", "MartletCache", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage",
+            "MartletClient", "MartletCache", "MartletConnections", "MartletWire", "MartletTransport",
+            "MartletStorage",
             "CZlib", "CBrotli", "CZstd", "CoreMetrics", "Tracing",
             "HTTPTypes", "Logging", "SystemPackage", "FoundationEssentials", "Synchronization"),
         LayerRule("Martlet", "MartletClient"),

@@ -20,11 +20,14 @@ struct ResponseCacheTests {
         }
     }
 
-    static func fresh(_ text: String, _ fields: OriginFields = ["Cache-Control": "max-age=600"]) -> OriginResponse {
+    static func fresh(_ text: String, _ fields: OriginFields = ["Cache-Control": "max-age=600"])
+        -> OriginResponse
+    {
         OriginResponse(200, fields: fields, body: .text(text))
     }
 
-    @Test("M4: What is fresh is served from memory, and from disk by another session", arguments: [true, false])
+    @Test(
+        "M4: What is fresh is served from memory, and from disk by another session", arguments: [true, false])
     func hit(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -49,9 +52,11 @@ struct ResponseCacheTests {
     func validated() async throws {
         try await TestOrigin.withOrigin { request in
             if request.fields["If-None-Match"] == "\"1\"" {
-                return OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": "max-age=0", "X-Turn": "2"])
+                return OriginResponse(
+                    304, fields: ["ETag": "\"1\"", "Cache-Control": "max-age=0", "X-Turn": "2"])
             }
-            return ResponseCacheTests.fresh("body", ["ETag": "\"1\"", "Cache-Control": "max-age=0", "X-Turn": "1"])
+            return ResponseCacheTests.fresh(
+                "body", ["ETag": "\"1\"", "Cache-Control": "max-age=0", "X-Turn": "1"])
         } run: { origin async throws in
             let session = try ResponseCacheTests.session()
             #expect(try await session.get(origin.url()).source == .network)
@@ -77,7 +82,9 @@ struct ResponseCacheTests {
         }
     }
 
-    @Test("Forty-nine of fifty that wait are cancelled: they return, and the last has its answer of the one request")
+    @Test(
+        "Forty-nine of fifty that wait are cancelled: they return, and the last has its answer of the one request"
+    )
     func cancelledWaiters() async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { _ in

@@ -26,7 +26,9 @@ struct FlightDriver: Sendable {
         do {
             try await request()
         } catch {
-            if request.mode != .noStore, flight.isUnattended { cache.tell(.revalidationFailed(url: request.key.url)) }
+            if request.mode != .noStore, flight.isUnattended {
+                cache.tell(.revalidationFailed(url: request.key.url))
+            }
             flight.land(.failed(error))
         }
     }

@@ -27,13 +27,16 @@ final class FlightMember: Sendable {
         while true {
             let waiter = OneShot<Void>()
             if let landing = flight.landing(for: number, waiter) { return landing }
-            try await FlightMember.wait(waiter, for: call, control, on: flight.loop, until: .distantFuture, .awaitingHead)
+            try await FlightMember.wait(
+                waiter, for: call, control, on: flight.loop, until: .distantFuture, .awaitingHead)
         }
     }
 
     /// The next bytes of the body; `nil` at the end.
     /// - Throws: ``HTTPError``, or `CancellationError`.
-    func next(for call: Call, _ control: TransferControl, until patience: MonotonicTime) async throws -> [UInt8]? {
+    func next(for call: Call, _ control: TransferControl, until patience: MonotonicTime) async throws
+        -> [UInt8]?
+    {
         while true {
             switch flight.next(number) {
             case .bytes(let bytes): return bytes
@@ -54,7 +57,8 @@ final class FlightMember: Sendable {
                 flight.advance(number, by: bytes.count)
                 return bytes
             case .wait(let waiter):
-                try await FlightMember.wait(waiter, for: call, control, on: flight.loop, until: patience, .receivingBody)
+                try await FlightMember.wait(
+                    waiter, for: call, control, on: flight.loop, until: patience, .receivingBody)
             }
         }
     }
