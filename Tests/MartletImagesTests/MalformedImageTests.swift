@@ -181,8 +181,9 @@ struct MalformedImageTests {
         ], [.max, 100])
     func linear(_ file: (head: [UInt8], unit: [UInt8]), _ pieceByteCount: Int) async {
         let growth = await WorkGrowth.measure((1 << 17, 1 << 20)) { byteCount in
-            let count = byteCount / file.unit.count
-            let bytes = file.head + Array(repeatElement(file.unit, count: count).joined())
+            var units = file.unit
+            while units.count < byteCount { units += units }
+            let bytes = file.head + units
             return { _ = Self.error(bytes, size: pieceByteCount) }
         }
         #expect(growth.isLinear, "\(growth)")
