@@ -41,9 +41,8 @@ struct SessionReading: Equatable {
         for stream in peer.streams {
             // A body that was left may still be read to its end by a task nobody waits for; that never takes
             // long.
-            var patience = 200
-            while !stream.isClosed, patience > 0 {
-                patience -= 1
+            let patience = ContinuousClock.now + .seconds(300)
+            while !stream.isClosed, ContinuousClock.now < patience {
                 try? await Task.sleep(for: .milliseconds(1))
             }
             try require(stream.isClosed, "a connection is open behind its session")
