@@ -77,7 +77,8 @@ let package = Package(
         .target(
             name: "MartletClient",
             dependencies: [
-                "MartletCache", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage", "CZlib",
+                "MartletCache", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage",
+                "CZlib",
                 httpTypes,
                 logging,
                 systemPackage, metrics, tracing,

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 
+import cache_scenarios
 import chart
 import connection_scenarios
 import cost_scenarios
@@ -45,7 +46,7 @@ def matches(name, patterns):
 
 def chosen(bench, options):
     """The scenarios asked for, with the contenders asked for."""
-    for module in [requests_scenarios, transfer_scenarios, connection_scenarios, cost_scenarios]:
+    for module in [requests_scenarios, transfer_scenarios, connection_scenarios, cost_scenarios, cache_scenarios]:
         for scenario in module.scenarios(bench):
             if not matches(scenario.name, options.only):
                 continue

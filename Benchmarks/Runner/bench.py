@@ -51,11 +51,11 @@ class Bench:
         """Runs a contender once."""
         return run(self.account, self.command(contender, scenario, url, **values))
 
-    def requests(self, contender, url, connections, scenario="get"):
+    def requests(self, contender, url, connections, scenario="get", **values):
         """Requests for a while, as many at a time as there are connections."""
         if contender == "wrk":
             return self.wrk(url, connections)
-        usage = self.run(contender, scenario, url, connections=connections, seconds=self.seconds, warm=self.warm)
+        usage = self.run(contender, scenario, url, connections=connections, seconds=self.seconds, warm=self.warm, **values)
         outcome = usage.outcome()
         return {
             "rate": outcome["count"] / outcome["seconds"], "cpu": outcome["cpu"] / outcome["count"],

@@ -92,6 +92,8 @@ location = /article {{ default_type application/json; {fields} return 200 '{arti
 location = /held {{ limit_rate $held; return 200 "{held}"; }}
 location = /status {{ stub_status; }}
 location /files/ {{ alias {directory}/files/; }}
+location /cached/ {{ alias {directory}/files/; add_header Cache-Control "max-age=86400"; }}
+location = /cached {{ add_header Cache-Control "max-age=86400"; return 200 "Hello, world!"; }}
 location /uploads/ {{ alias {directory}/uploads/; dav_methods PUT DELETE; }}
 """
 

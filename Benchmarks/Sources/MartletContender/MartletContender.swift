@@ -2,12 +2,13 @@ import FoundationEssentials
 import Martlet
 import Measure
 
-/// Martlet as a contender: `SCENARIO URL [NAME=VALUE …]`; `executor=loop` prefers the event loop's own thread.
+/// Martlet as a contender: `SCENARIO URL [NAME=VALUE …]`; `executor=loop` prefers the event loop's own thread, `cache=memory`
+/// and `cache=FOLDER` have answers cached (the latter on disk alone), and `mode=reload` has them stored anew each time.
 @main
 struct MartletContender: Client {
     static func main() {
         Program.main { arguments in
-            let contender = MartletContender(arguments, url: try HTTPURL(arguments.url))
+            let contender = try MartletContender(arguments, url: try HTTPURL(arguments.url))
             let executor = arguments["executor"] == "loop" ? HTTPSession.loopExecutor : nil
             try await Measurement(arguments, of: contender, on: executor).run()
         }
@@ -16,7 +17,7 @@ struct MartletContender: Client {
     let session: HTTPSession
     let url: HTTPURL
 
-    init(_ arguments: Arguments, url: HTTPURL) {
+    init(_ arguments: Arguments, url: HTTPURL) throws {
         let connections = arguments.number("connections", 1)
         var configuration = SessionConfiguration.default
         configuration.pool.connectionsPerHost = connections
@@ -25,6 +26,15 @@ struct MartletContender: Client {
         configuration.pool.idleConnections = connections
         if let authority = arguments["authority"] {
             configuration.tls.trust = .only(.file(authority))
+        }
+        switch arguments["cache"] {
+        case "memory": configuration.cache = .memoryOnly(.mebibytes(64))
+        case let folder?: configuration.cache = try .at(FilePath(folder), memory: 0, disk: .gibibytes(2))
+        case nil: break
+        }
+        if let mode = arguments["mode"] {
+            guard mode == "reload" else { throw Arguments.Mistake(text: "mode=\(mode) is not known") }
+            configuration.cacheMode = .reload
         }
         session = HTTPSession(configuration: configuration)
         self.url = url

@@ -54,6 +54,7 @@ public final class ResponseCache: Sendable {
     private let counts = Mutex(CacheStatistics())
     private let hub: EventHub<CacheEvent>
     private let work: Task<Void, Never>?
+    private let ends = BodyEnds()
 
     /// A cache in a folder, which is made where it is missing, with a tier of memory before it.
     ///
@@ -201,6 +202,12 @@ public final class ResponseCache: Sendable {
 
     func countRevalidation() {
         counts.withLock { $0.countRevalidation() }
+    }
+
+    /// Has a closure told which stored bodies are stored no longer, until it says that it does not want to know any more. It
+    /// is called under locks: it must neither take long nor call the cache.
+    func whenBodyEnds(_ listener: @escaping @Sendable (UInt64) -> Bool) {
+        ends.add(listener, following: store)
     }
 
     func tell(_ event: CacheEvent) {

@@ -120,3 +120,50 @@ struct ResponseCacheTests {
         }
     }
 }
+
+@Suite("Values decoded from stored bodies")
+struct StoredValueTests {
+    @Test("K7: A value is decoded once as long as its body is stored, and given up when that is replaced")
+    func decodedOnce() async throws {
+        let decodings = Counter()
+        try await TestOrigin.withOrigin { request in
+            request.method == "GET" ? ResponseCacheTests.fresh("a picture") : OriginResponse(204)
+        } run: { origin async throws in
+            let session = try ResponseCacheTests.session()
+            let values = DecodedCache<Int>(session: session, memoryPressure: nil, cost: { _ in 1 }) {
+                exchange in
+                decodings.add()
+                return exchange.body.count
+            }
+            for _ in 0..<3 { #expect(try await values.value(for: origin.url("/p")) == 9) }
+            #expect(decodings.count == 1 && values.count == 1 && origin.requests.count == 1)
+            _ = try await session.post(origin.url("/p"), body: .bytes([1]))
+            #expect(values.count == 0)
+            #expect(try await values.value(for: origin.url("/p")) == 9)
+            #expect(decodings.count == 2)
+        }
+    }
+
+    @Test("A16: Equal requests for a picture are one, and one who is cancelled leaves the others")
+    func merged() async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { _ in
+            try await signals.wait(for: "go")
+            return ResponseCacheTests.fresh("a picture")
+        } run: { origin async throws in
+            signals.use(origin)
+            let session = try ResponseCacheTests.session()
+            let values = DecodedCache<Int>(session: session, memoryPressure: nil, cost: { _ in 1 }) {
+                $0.body.count
+            }
+            let url = origin.url("/p")
+            let tasks = (0..<10).map { _ in Task { try await values.value(for: url) } }
+            #expect(await eventually { values.waiterCount == 10 && origin.requests.count == 1 })
+            tasks[0].cancel()
+            await #expect(throws: CancellationError.self) { try await tasks[0].value }
+            signals.raise("go")
+            for task in tasks.dropFirst() { #expect(try await task.value == 9) }
+            #expect(origin.requests.count == 1)
+        }
+    }
+}

@@ -20,8 +20,15 @@ struct URLSessionContender: Client {
     init(_ arguments: Arguments, url: URL) {
         let configuration = URLSessionConfiguration.default
         configuration.httpMaximumConnectionsPerHost = arguments.number("connections", 1)
-        configuration.urlCache = nil
-        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        switch arguments["cache"] {
+        case "memory":
+            configuration.urlCache = URLCache(memoryCapacity: 64 << 20, diskCapacity: 0, diskPath: nil)
+        case let folder?:
+            configuration.urlCache = URLCache(memoryCapacity: 0, diskCapacity: 2 << 30, diskPath: folder)
+        case nil:
+            configuration.urlCache = nil
+            configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        }
         session = URLSession(configuration: configuration)
         self.url = url
     }

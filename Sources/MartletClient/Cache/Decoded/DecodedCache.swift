@@ -74,6 +74,10 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         self.init(
             fetch: { try await $0.send(through: session) }, limit: limit, countLimit: countLimit,
             memoryPressure: memoryPressure, cost: cost, decode: decode)
+        session.configuration.cache?.whenBodyEnds { [weak self] representation in
+            self?.representationEnded(representation)
+            return self != nil
+        }
     }
 
     /// A cache of what a ``ResponseDecoder`` makes, of content types that it takes; else as

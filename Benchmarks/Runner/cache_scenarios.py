@@ -1,0 +1,54 @@
+"""Answers from the cache, and what storing them costs."""
+
+import tempfile
+
+from scenario import BYTES, CPU_PER_BYTE, CPU_PER_REQUEST, PEAK, REQUESTS, Bar, Scenario
+
+MEASURES = [REQUESTS, CPU_PER_REQUEST, PEAK]
+SIZES = [("1k", "1 KB", 1000, 2.0), ("100k", "100 KB", 100_000, 2.0), ("100m", "100 MB", 100_000_000, None)]
+
+
+def scenarios(bench):
+    """Those of this kind."""
+    server = bench.server
+
+    def get(contender, url, cache=None, **values):
+        """One request after the other, the first of which fills the cache where there is one."""
+        if cache is None:
+            return bench.requests(contender, url, 1)
+        if cache == "memory":
+            return bench.requests(contender, url, 1, cache=cache, **values)
+        with tempfile.TemporaryDirectory(dir=server.directory) as folder:
+            return bench.requests(contender, url, 1, cache=f"{folder}/cache", **values)
+
+    small = server.url("plain", "/cached")
+    yield Scenario(
+        "cache-memory", "small GET from memory, one at a time", MEASURES,
+        {"network": lambda: get("martlet", small),
+         "martlet": lambda: get("martlet", small, "memory"),
+         "urlcache": lambda: get("urlsession", small, "memory"),
+         "wrk": lambda: get("wrk", small)},
+        [Bar("rate", "≥", 10, "network"), Bar("cpu", "≤", 5, unit="µs", scale=1e6)],
+        note="network: the same client without a cache; urlcache: URLSession with URLCache; wrk: what nginx gives.")
+    for name, shown, size, limit in SIZES:
+        url = server.url("plain", f"/cached/{name}")
+        yield Scenario(
+            f"cache-disk-{name}", f"{shown} from disk, one at a time", MEASURES,
+            {"network": lambda url=url: get("martlet", url),
+             "martlet": lambda url=url: get("martlet", url, "disk"),
+             "urlcache": lambda url=url: get("urlsession", url, "disk")},
+            [Bar("rate", "≥", limit, "network")] if limit else [],
+            prepare=lambda name=name, size=size: server.make_file(name, size),
+            note="The cache's folder is where the server's files are, in memory where there is room.")
+
+    def store(values):
+        url = server.url("plain", "/cached/1m")
+        outcome = get("martlet", url, values.get("cache"), mode="reload") if values else get("martlet", url)
+        return {"rate": outcome["rate"] * 1_000_000, "cpu": outcome["cpu"] / 1_000_000, "peak": outcome["peak"]}
+
+    yield Scenario(
+        "cache-store", "bodies of 1 MB stored as they come", [BYTES, CPU_PER_BYTE, PEAK],
+        {"network": lambda: store({}), "martlet": lambda: store({"cache": "disk"}),
+         "martlet-memory": lambda: store({"cache": "memory"})},
+        [Bar("rate", "≥", 0.85, "network")], prepare=lambda: server.make_file("1m", 1_000_000),
+        note="Each is asked for anew (Cache-Control: no-cache) and takes the place of the one before.")
