@@ -1,5 +1,5 @@
 /// How one request uses the cache.
-public enum CacheMode: Sendable, Hashable, CaseIterable {
+public enum CacheMode: String, Sendable, Hashable, CaseIterable, Codable {
     /// As RFC 9111 has it: a fresh response is served, a stale one validated.
     case standard
     /// From the network, whatever is stored; the answer is stored.

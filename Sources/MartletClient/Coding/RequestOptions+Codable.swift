@@ -1,3 +1,4 @@
+import MartletCache
 import MartletTransport
 
 /// Options are encoded without secrets: ``authentication``, the credentials of a proxy, and fields of ``trailers`` that hold
@@ -6,6 +7,7 @@ extension RequestOptions: Codable {
     private enum CodingKeys: String, CodingKey {
         case timeouts, priority, bodyLimit, decompresses, version, omittedFields, isRaw, trailers, proxy
         case redirects, retry, usesCookies, idempotencyKey, bandwidth, allowsResendingUnsafeMethods
+        case cacheMode, cachePartition
     }
 
     /// Reads options.
@@ -37,6 +39,10 @@ extension RequestOptions: Codable {
         if let limit = try container.decodeIfPresent(BandwidthLimit.self, forKey: .bandwidth) {
             bandwidth = limit
         }
+        if let mode = try container.decodeIfPresent(CacheMode.self, forKey: .cacheMode) { cacheMode = mode }
+        if let partition = try container.decodeIfPresent(String.self, forKey: .cachePartition) {
+            cachePartition = partition
+        }
     }
 
     /// Writes the options, without secrets.
@@ -57,6 +63,8 @@ extension RequestOptions: Codable {
         try container.encodeIfPresent(redirects, forKey: .redirects)
         try container.encodeIfPresent(retry, forKey: .retry)
         if !usesCookies { try container.encode(false, forKey: .usesCookies) }
+        try container.encodeIfPresent(cacheMode, forKey: .cacheMode)
+        try container.encodeIfPresent(cachePartition, forKey: .cachePartition)
         try container.encodeIfPresent(idempotencyKey, forKey: .idempotencyKey)
         if bandwidth != .none { try container.encode(bandwidth, forKey: .bandwidth) }
     }

@@ -1,9 +1,10 @@
+import MartletCache
 import MartletTransport
 
 /// A configuration is encoded as far as it is data.
 ///
 /// Left out, and as in ``SessionConfiguration/default`` when it is decoded: code (the delegate, interceptors, the resolver, the
-/// logger, and what measures and traces), the cookie jar, and secrets: ``authentication``, the credentials of proxies,
+/// logger, and what measures and traces), the cookie jar, the cache, and secrets: ``authentication``, the credentials of proxies,
 /// identities with their keys and pass phrases, and the fields `Authorization`, `Proxy-Authorization`, `Cookie` and
 /// `Set-Cookie` of ``headers``. Where a closure decides about trust or about proxies, encoding throws: without it others would be
 /// trusted, or calls would go another way.
@@ -15,6 +16,7 @@ extension SessionConfiguration: Codable {
         case timeouts, bufferedBodyLimit, headers, userAgent, decompressesResponses, decompressionLimits
         case continueTimeout, pool, bandwidth, wireLimits, tls, proxy, redirects, retry
         case resolveOverrides, connectRedirections, unixSocketPath, connectRace, socketOptions, priority
+        case cacheMode, cachePartition
     }
 
     /// Reads a configuration.
@@ -45,6 +47,8 @@ extension SessionConfiguration: Codable {
         connectRace = try container.value(.connectRace, or: connectRace)
         socketOptions = try container.value(.socketOptions, or: socketOptions)
         priority = try container.value(.priority, or: priority)
+        cacheMode = try container.value(.cacheMode, or: cacheMode)
+        cachePartition = try container.decodeIfPresent(String.self, forKey: .cachePartition)
     }
 
     /// Writes the configuration, without secrets and without code.
@@ -72,5 +76,7 @@ extension SessionConfiguration: Codable {
         try container.encode(connectRace, forKey: .connectRace)
         try container.encode(socketOptions, forKey: .socketOptions)
         try container.encode(priority, forKey: .priority)
+        try container.encode(cacheMode, forKey: .cacheMode)
+        try container.encodeIfPresent(cachePartition, forKey: .cachePartition)
     }
 }

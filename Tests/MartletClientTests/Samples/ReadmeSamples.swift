@@ -59,6 +59,18 @@ enum ReadmeSamples {
         return [session, impatient]
     }
 
+    static func caching(
+        _ request: HTTPRequest, _ screen: @Sendable (HTTPExchange, Bool) -> Void
+    ) async throws {
+        func show(_ exchange: HTTPExchange, stale: Bool) { screen(exchange, stale) }
+        var configuration = SessionConfiguration.default
+        configuration.cache = try .at("/var/cache/app", memory: .mebibytes(32), disk: .gibibytes(1))
+        let session = HTTPSession(configuration: configuration)
+        for try await delivery in session.deliveries(for: request) {
+            show(delivery.exchange, stale: delivery.isPreview)
+        }
+    }
+
     static func policies(_ request: HTTPRequest, secret: String) async throws -> HTTPExchange {
         var configuration = SessionConfiguration.default
         configuration.cookies = CookieJar(file: "/var/lib/app/cookies")
