@@ -90,14 +90,14 @@ struct ProxyBypassTests {
         }
     }
 
-    @Test("A megabyte of separators, or of entries, is read in linear time")
-    func large() {
-        for unit in [",", "a,", ".", "[", ":", "/", "1"] {
-            let (isMatch, time) = ThreadTime.of {
-                matches(String(repeating: unit, count: 1 << 20), "example.com")
-            }
-            #expect(!isMatch)
-            #expect(time < .seconds(60))
+    @Test(
+        "A megabyte of separators, or of entries, is read in linear time",
+        arguments: [",", "a,", ".", "[", ":", "/", "1"])
+    func large(_ unit: String) {
+        let (isMatch, time) = ThreadTime.of {
+            matches(String(repeating: unit, count: 1 << 20), "example.com")
         }
+        #expect(!isMatch)
+        #expect(time < .seconds(60))
     }
 }
