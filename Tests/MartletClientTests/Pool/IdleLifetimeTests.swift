@@ -20,7 +20,7 @@ struct IdleLifetimeTests {
             .expectRequestHead,
             .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nKeep-Alive: timeout=1\r\n\r\n"), .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin in
-            let session = HTTPSession.own()
+            let session = HTTPSession.own { $0.pool.idleLifetime = Patience.long * 2 }
             let start = ContinuousClock.now
             _ = try await session.get(origin.url())
             try await origin.ledger.waitForOpenConnections(atMost: 0)

@@ -5,9 +5,8 @@ extension HTTPSession {
     /// A session of a test's own, with the defaults and what the test changes about them.
     static func own(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
         var configuration = SessionConfiguration.ephemeral
-        // A machine that is busy with other tests may take long for a handshake, and from one request to the next.
+        // A machine that is busy with other tests may take long for a handshake.
         configuration.timeouts = .patient()
-        configuration.pool.idleLifetime = Patience.long * 2
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }
