@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A process without descriptors")
 struct DescriptorLimitTests {
-    private static let limit = 48
+    private static let limit = 96
 
     @Test(
         "More requests than descriptors: some are answered, the others fail in words, and the program goes on"

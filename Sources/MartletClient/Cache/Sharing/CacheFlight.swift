@@ -1,4 +1,3 @@
-import DequeModule
 import MartletCache
 import MartletConnections
 import MartletTransport
@@ -66,7 +65,7 @@ final class CacheFlight: Sendable {
         var isGivenUp = false
 
         /// What was received and not let go, oldest first, and where the first of it stands.
-        var chunks: Deque<[UInt8]> = []
+        var chunks: [[UInt8]] = []
         var start: UInt64 = 0
         var received: UInt64 = 0
         /// What waits to be written.

@@ -1,4 +1,3 @@
-import DequeModule
 import MartletCache
 import MartletTransport
 import MartletWire
@@ -47,7 +46,7 @@ final class FlightRegistry: Sendable {
         var flights: [Key: CacheFlight] = [:]
         var endCount: UInt64 = 0
         /// Those that ended last, the oldest first.
-        var ended: Deque<(key: Key, number: UInt64)> = []
+        var ended: [(key: Key, number: UInt64)] = []
     }
 
     /// How many ended ones are remembered.
