@@ -35,6 +35,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let pinMismatch = ExitStatus(code: 90)
     static let proxyFailed = ExitStatus(code: 97)
     static let checksum = ExitStatus(code: 100)
+    static let notInCache = ExitStatus(code: 104)
     static let interrupted = ExitStatus(code: 130)
 }
 

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Martlet
+import SystemPackage
 
 /// `martlet batch`: the engine for programs in other languages.
 struct BatchCommand: AsyncParsableCommand {
@@ -11,10 +13,14 @@ struct BatchCommand: AsyncParsableCommand {
             "max_redirects":20,"keep_method":[301,302,303],"trusted_redirect":false,"proto_redir":"=https","retry":0,
             "cookie_jar":false,
             "auth":null|{"type":"basic|digest|any","user":"…","password":"…"},"proxy":null|"http://host:port",
-            "proxy_user":"user:password","proxy_auth":"basic|digest|any","proxytunnel":false}
+            "proxy_user":"user:password","proxy_auth":"basic|digest|any","proxytunnel":false,
+            "cache":"none|default|no-cache|force-cache|only-if-cached|no-store|reload"}
             Byte strings are Latin-1: one character U+0000–U+00FF is one byte. Unknown keys are refused in the reply.
             "op" may also be "reset" or "stats". Redirects are answers unless they are to be followed. "first" begins with
-            clean connections, cookies and credentials.
+            clean connections, cookies and credentials; the cache lives as long as the process. The words of "cache" are
+            those of fetch(), and "none" is "no-store". "source" of a reply is "network", "cache", "validated" or "stale".
+            Only "only-if-cached" never asks the network: without a response that may be used, or without --cache, the reply
+            has status 504 and the source "cache".
             """)
 
     @Option(help: "How many requests run at a time.")
@@ -24,7 +30,9 @@ struct BatchCommand: AsyncParsableCommand {
         name: .customLong("connect-timeout"), help: "How many seconds opening a connection may take.")
     var connectTimeout = 10.0
 
-    @Option(help: ArgumentHelp("A folder, or “memory”. Not supported yet.", visibility: .hidden))
+    @Option(
+        help: ArgumentHelp(
+            "A folder to keep responses in, or “memory”; none by default.", valueName: "dir|memory"))
     var cache: String?
 
     mutating func validate() throws {
@@ -34,11 +42,30 @@ struct BatchCommand: AsyncParsableCommand {
         guard connectTimeout > 0, connectTimeout < 1e9 else {
             throw ValidationError("option --connect-timeout: takes a number of seconds above 0")
         }
-        guard cache == nil else { throw ValidationError("option --cache: the cache is not supported yet") }
+        guard cache != "" else { throw ValidationError("option --cache: takes a folder, or “memory”") }
     }
 
     mutating func run() async throws {
-        let status = await BatchEngine(parallel: parallel, connectTimeout: .seconds(connectTimeout)).run()
+        let engine = BatchEngine(
+            parallel: parallel, connectTimeout: .seconds(connectTimeout), cache: try await opened())
+        let status = await engine.run()
         if status != .success { throw status }
+    }
+
+    /// The cache, which is there before the first line is read.
+    private func opened() async throws(ExitStatus) -> ResponseCache? {
+        guard let cache else { return nil }
+        if cache == "memory" { return .memoryOnly() }
+        do throws(UsageError) {
+            let (opened, isThere) = try await CachePlan.open(FilePath(cache))
+            if !isThere {
+                await Console.complain(
+                    "martlet: option --cache: “\(cache)” cannot be made; nothing is stored there\n")
+            }
+            return opened
+        } catch {
+            await Console.complain("martlet: (\(error.status.code)) \(error)\n")
+            throw error.status
+        }
     }
 }

@@ -11,12 +11,14 @@ struct BatchEngine: Sendable {
     let parallel: Int
     /// How long opening a connection may take.
     let connectTimeout: Duration
+    /// What responses are kept in, from the first request to the last, whatever sessions come and go; `nil` for nothing.
+    let cache: ResponseCache?
 
     /// Runs until the input ends and the last reply is written.
     func run() async -> ExitStatus {
         let reader = LineReader(limit: BatchEngine.lineLimit)
-        var session = BatchSession(parallel: parallel)
-        return await withTaskGroup(of: ExitStatus.self) { group in
+        var session = BatchSession(parallel: parallel, cache: cache)
+        let status = await withTaskGroup(of: ExitStatus.self) { group in
             var running = 0
             var status = ExitStatus.success
             while status == .success {
@@ -42,6 +44,8 @@ struct BatchEngine: Sendable {
             for await ended in group where status == .success { status = ended }
             return status
         }
+        if let cache { await CachePlan.end(status == .success ? session.base : nil, cache) }
+        return status
     }
 
     private static func write(_ line: [UInt8]) async -> ExitStatus {
@@ -68,22 +72,24 @@ struct BatchEngine: Sendable {
         case .failure(let fault): return { BatchReply.line(sequence, fault) }
         case .success(let read): request = read
         }
-        if request.startsClean || request.operation == .reset { session = BatchSession(parallel: parallel) }
+        if request.startsClean || request.operation == .reset {
+            session = BatchSession(parallel: parallel, cache: cache)
+        }
         switch request.operation {
         case .reset: return { BatchReply.line(sequence) }
         case .stats:
             let base = session.base
-            return { BatchReply.line(sequence, BatchEngine.counts(base)) }
+            return { [cache] in BatchReply.line(sequence, BatchEngine.counts(base, cache)) }
         case .fetch:
-            let view = session.view(for: request.connection)
+            let view = session.view(for: request)
             let connectTimeout = connectTimeout
             return { await BatchEngine.fetch(request, on: view, connectTimeout) }
         }
     }
 
-    private static func counts(_ session: HTTPSession) -> [(String, JSONValue)] {
+    private static func counts(_ session: HTTPSession, _ cache: ResponseCache?) -> [(String, JSONValue)] {
         let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-        return BatchReply.counts(session.poolStatus, descriptors: descriptors)
+        return BatchReply.counts(session.poolStatus, cache?.statistics, descriptors: descriptors)
     }
 
     private static func fetch(

@@ -14,7 +14,7 @@ enum BatchReply {
                 "interim",
                 .array(exchange.rawInterim.map { .array([.number($0.status), fields($0.fields)]) })
             ),
-            ("source", .string(exchange.source.rawValue)),
+            ("source", .string(name(of: exchange.source))),
             ("trailers", exchange.rawTrailers.map(fields) ?? .array([])),
             ("timing", timing(exchange.metrics)),
         ])
@@ -33,8 +33,20 @@ enum BatchReply {
         bytes([("seq", sequence), ("ok", .bool(true))] + members)
     }
 
-    /// The counts of a pool, and how many descriptors are open.
-    static func counts(_ pool: PoolStatus, descriptors: Int?) -> [(String, JSONValue)] {
+    /// Where an answer came from, in the words of the protocol.
+    private static func name(of source: HTTPExchange.Source) -> String {
+        switch source {
+        case .network: "network"
+        case .cache: "cache"
+        case .validatedCache: "validated"
+        case .staleCache: "stale"
+        }
+    }
+
+    /// The counts of a pool and of a cache, and how many descriptors are open.
+    static func counts(
+        _ pool: PoolStatus, _ cache: ResponseCache.Statistics?, descriptors: Int?
+    ) -> [(String, JSONValue)] {
         [
             (
                 "pool",
@@ -44,8 +56,23 @@ enum BatchReply {
                     ("opened", .number(pool.opened)), ("reused", .number(pool.reused)),
                 ])
             ),
-            ("cache", .null), ("descriptors", descriptors.map { .number($0) } ?? .null),
+            ("cache", cache.map(counts) ?? .null),
+            ("descriptors", descriptors.map { .number($0) } ?? .null),
         ]
+    }
+
+    private static func counts(_ cache: ResponseCache.Statistics) -> JSONValue {
+        .object([
+            ("hits", .number(cache.hits)), ("stale_hits", .number(cache.staleHits)),
+            ("validated", .number(cache.validated)), ("misses", .number(cache.misses)),
+            ("stale_on_errors", .number(cache.staleOnErrors)), ("bypasses", .number(cache.bypasses)),
+            ("shared", .number(cache.shared)), ("unsatisfiable", .number(cache.unsatisfiable)),
+            ("revalidations", .number(cache.revalidations)), ("stores", .number(cache.stores)),
+            ("evictions", .number(cache.evictions)), ("removals", .number(cache.removals)),
+            ("bytes_served", .number(cache.bytesServed)), ("bytes_stored", .number(cache.bytesStored)),
+            ("memory_entries", .number(cache.memoryEntries)), ("memory_bytes", .number(cache.memoryBytes)),
+            ("disk_entries", .number(cache.diskEntries)), ("disk_bytes", .number(cache.diskBytes)),
+        ])
     }
 
     private static func bytes(_ members: [(String, JSONValue)]) -> [UInt8] {

@@ -10,6 +10,7 @@ extension BatchRequest {
             decompresses: decompresses ? nil : false)
         options.version = version
         options.omittedFields = headers.omitted
+        options.cacheMode = cacheMode
         if followsRedirects {
             var policy = RedirectPolicy.follow(limit: redirectLimit)
             // As with curl, which goes where it is sent: what is secret stays behind anyway.

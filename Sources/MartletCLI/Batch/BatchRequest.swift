@@ -30,6 +30,7 @@ struct BatchRequest: Sendable {
     var redirectSchemes = Set(HTTPURL.Scheme.allCases)
     var identity: CallerIdentity?
     var retryCount = 0
+    var cacheMode = CacheMode.standard
 
     /// Reads a line. The number is kept even if the rest is refused.
     static func read(_ line: [UInt8]) -> (sequence: JSONValue, request: Result<BatchRequest, BatchFault>) {
@@ -128,7 +129,25 @@ struct BatchRequest: Sendable {
         case "retry":
             retryCount = try member.count()
             guard retryCount <= 1000 else { throw BatchFault(.other, "“retry” is at most 1000") }
-        default: try BatchLaterFeatures.check(member)
+        case "cache": cacheMode = try BatchRequest.cacheMode(member)
+        default: throw BatchFault(.unsupported, "the key “\(member.name)” is unknown")
+        }
+    }
+
+    /// How the cache is used, in the words of fetch().
+    private static func cacheMode(_ member: BatchMember) throws(BatchFault) -> CacheMode {
+        switch try member.string() {
+        case "default": return .standard
+        case "no-cache": return .revalidate
+        case "force-cache": return .preferCache
+        case "only-if-cached": return .onlyIfCached
+        case "none", "no-store": return .noStore
+        case "reload": return .reload
+        case let text:
+            throw BatchFault(
+                .unsupported,
+                "“cache”: “\(text)” is not one of none, default, no-cache, force-cache, only-if-cached, no-store and reload"
+            )
         }
     }
 

@@ -9,20 +9,38 @@ struct BatchSession: Sendable {
     let base: HTTPSession
     private var views: [BatchConnection: HTTPSession] = [:]
     private let jar = CookieJar(trustsLoopback: true)
+    private let hasCache: Bool
+
+    /// What answers those who want an answer of the cache alone, where there is none: 504.
+    private static let emptyCache: ResponseCache = {
+        var options = ResponseCache.Options()
+        options.memoryPressure = nil
+        return .memoryOnly(0, options: options)
+    }()
 
     /// A clean session for so many requests at a time.
-    init(parallel: Int) {
+    /// - Parameter cache: What outlives it.
+    init(parallel: Int, cache: ResponseCache?) {
+        hasCache = cache != nil
         var configuration = SessionConfiguration.default
         configuration.pool.connectionsPerHost = max(configuration.pool.connectionsPerHost, parallel)
         configuration.pool.idleConnectionsPerHost = configuration.pool.connectionsPerHost
         configuration.pool.totalConnections = max(configuration.pool.totalConnections, parallel)
         if let file = Environment["SSLKEYLOGFILE"], !file.isEmpty { configuration.tls.keyLogFile = file }
         configuration.redirects = .refuse
+        configuration.cache = cache
         base = HTTPSession(configuration: configuration)
     }
 
+    /// The session that a request is made on.
+    mutating func view(for request: BatchRequest) -> HTTPSession {
+        let view = view(for: request.connection)
+        guard request.cacheMode == .onlyIfCached, !hasCache else { return view }
+        return view.with { $0.cache = BatchSession.emptyCache }
+    }
+
     /// The view for a way to open connections.
-    mutating func view(for connection: BatchConnection) -> HTTPSession {
+    private mutating func view(for connection: BatchConnection) -> HTTPSession {
         if connection == BatchConnection() { return base }
         if let view = views[connection] { return view }
         if views.count >= BatchSession.viewLimit { views = [:] }

@@ -26,29 +26,32 @@ struct GetRunner: Sendable {
             let caller = try await CallerPlan.load(group.transfer)
             planned.append(try TransferPlan.plans(for: group.transfer, from: number, caller: caller))
         }
+        let caches = try await CachePlan(groups, global)
         var log: HARFile?
         if let name = global.harFile { log = try await HARFile(name) }
-        let status: ExitStatus
+        var session: HTTPSession?
+        let result: Result<ExitStatus, UsageError>
         do throws(UsageError) {
-            status = try await run(planned, global, log)
+            result = .success(try await run(planned, global, log, caches, &session))
         } catch {
-            await log?.close()
-            throw error
+            result = .failure(error)
         }
         await log?.close()
-        return status
+        await caches.end(session)
+        return try result.get()
     }
 
     private func run(
-        _ planned: [[TransferPlan]], _ global: GlobalOptions, _ log: HARFile?
+        _ planned: [[TransferPlan]], _ global: GlobalOptions, _ log: HARFile?, _ caches: CachePlan,
+        _ session: inout HTTPSession?
     ) async throws(UsageError) -> ExitStatus {
-        var session: HTTPSession?
         // Cookies are those of the whole command line, as in curl.
         let jar = CookiePlan.makeJar()
         var status = ExitStatus.success
         for (group, plans) in zip(groups, planned) {
             let usesTLS = plans.contains { $0.url.scheme == .https } || group.transfer.followsRedirects
             var configuration = try SessionPlan.configuration(for: group.transfer, usesTLS: usesTLS)
+            caches.apply(group.transfer, to: &configuration)
             let hasCookies = CookiePlan.isActive(group.transfer)
             if hasCookies {
                 await CookiePlan.fill(jar, for: group.transfer)

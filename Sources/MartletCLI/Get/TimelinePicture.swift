@@ -18,8 +18,12 @@ struct TimelinePicture: Sendable {
     /// The picture of a transfer.
     /// - Parameters:
     ///   - steps: The requests that came before the last.
+    ///   - source: Where the answer came from: of what the cache gave there is but one row.
     ///   - width: Columns there are, of which the last stays empty.
-    init(steps: [HTTPHop], metrics: HTTPMetrics, width: Int, usesUnicode: Bool) {
+    init(
+        steps: [HTTPHop], metrics: HTTPMetrics, source: HTTPExchange.Source = .network, width: Int,
+        usesUnicode: Bool
+    ) {
         self.width = width
         self.usesUnicode = usesUnicode
         var rows: [Row] = []
@@ -28,6 +32,11 @@ struct TimelinePicture: Sendable {
             let label = step.status.map { "\(step.reason.rawValue) \($0)" } ?? step.reason.rawValue
             rows.append(Row(label: label, start: time, end: max(time, step.ended)))
             time = max(time, step.ended) + step.delay
+        }
+        guard source == .network else {
+            let label = source == .validatedCache ? "validate" : "cache"
+            self.rows = rows + [Row(label: label, start: time, end: max(time, metrics.total))]
+            return
         }
         // Opening a connection ends when it is there; what it took beyond the wait was for somebody else.
         let opening = [

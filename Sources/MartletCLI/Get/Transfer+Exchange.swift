@@ -15,7 +15,13 @@ extension Transfer {
             try await session.streamDetailed(
                 plan.request, to: plan.url, body: plan.body, options: plan.options, control: control
             ) { response in
+                if response.isUnsatisfied {
+                    if global.isVerbose { await Console.complain(VerboseText.cache(response.cacheStatus)) }
+                    throw Verdict(
+                        status: .notInCache, message: "\(response.url.redacted) is not in the cache")
+                }
                 ledger.update { report in
+                    report.source = response.source
                     report.head = response.head
                     report.metrics = response.metrics
                     report.url = response.url
@@ -25,14 +31,16 @@ extension Transfer {
                 defer { ledger.update { $0.metrics = response.metrics } }
                 try await place(output, response, ledger)
                 try await showSteps(ledger, output)
-                try await show(response.interim, response.head, response.metrics, ledger, output)
+                try await show(
+                    response.interim + [response.head], sent: ledger.report.sentHeads, response.metrics,
+                    response.cacheStatus, ledger, output)
                 let isFailure = options.failsOnStatus && response.head.status >= 400
                 let verdict = Verdict(
                     status: .refusedByStatus,
                     message: "the requested URL returned error: \(response.head.status)"
                 )
                 if isFailure, !options.keepsBodyOnFailure { throw verdict }
-                try await receive(response, ledger, output, meter)
+                try await receive(response, control, ledger, output, meter)
                 if isFailure { throw verdict }
             }
         } catch {
@@ -57,7 +65,9 @@ extension Transfer {
                 report.url = exchange.url
                 report.exchange = exchange
             }
-            try await show(exchange.rawInterim, exchange.rawHead, exchange.metrics, ledger, output)
+            try await show(
+                exchange.rawInterim + [exchange.rawHead], sent: ledger.report.sentHeads, exchange.metrics,
+                exchange.cacheStatus, ledger, output)
         } else if global.isVerbose, error.wasSent {
             for head in ledger.report.sentHeads { await Console.complain(HeadText.shown(head, mark: ">")) }
         }
@@ -68,22 +78,15 @@ extension Transfer {
         for step in ledger.report.steps {
             guard let exchange = step.exchange else { continue }
             try await show(
-                exchange.rawInterim + [exchange.rawHead], sent: step.sentHeads, exchange.metrics, ledger,
-                output)
+                exchange.rawInterim + [exchange.rawHead], sent: step.sentHeads, exchange.metrics,
+                exchange.cacheStatus, ledger, output)
         }
-    }
-
-    private func show(
-        _ interim: [ResponseHead], _ head: ResponseHead, _ metrics: HTTPMetrics, _ ledger: TransferLedger,
-        _ output: BodyOutput
-    ) async throws {
-        try await show(interim + [head], sent: ledger.report.sentHeads, metrics, ledger, output)
     }
 
     /// The heads, wherever they are to go.
     private func show(
-        _ received: [ResponseHead], sent: [[UInt8]], _ metrics: HTTPMetrics, _ ledger: TransferLedger,
-        _ output: BodyOutput
+        _ received: [ResponseHead], sent: [[UInt8]], _ metrics: HTTPMetrics, _ cacheStatus: String?,
+        _ ledger: TransferLedger, _ output: BodyOutput
     ) async throws {
         let heads = received.map(HeadText.bytes)
         let isFirst = ledger.report.headByteCount == 0 && plan.isFirstOfGroup && !ledger.isAgain
@@ -91,6 +94,7 @@ extension Transfer {
         if global.isVerbose {
             await Console.complain(VerboseText.connection(metrics))
             for head in sent { await Console.complain(HeadText.shown(head, mark: ">")) }
+            await Console.complain(VerboseText.cache(cacheStatus))
             for head in heads { await Console.complain(HeadText.shown(head, mark: "<")) }
         }
         let bytes = Array(heads.joined())
@@ -118,7 +122,8 @@ extension Transfer {
     // MARK: The body
 
     private func receive(
-        _ response: DetailedResponse, _ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?
+        _ response: DetailedResponse, _ control: TransferControl, _ ledger: TransferLedger,
+        _ output: BodyOutput, _ meter: ProgressMeter?
     ) async throws {
         let total = response.body.announcedByteCount
         if let limit = options.sizeLimit, let total, total > UInt64(limit), response.method != .head {
@@ -133,7 +138,7 @@ extension Transfer {
         func take(_ piece: [UInt8]) async throws {
             if log != nil { logged += piece.prefix(max(0, Transfer.loggedByteLimit - logged.count)) }
             try await output.write(piece)
-            meter?.note(response.metrics.receivedBodyByteCount, of: total)
+            meter?.note(control.downloadedByteCount, of: total)
         }
         if options.reading == .lines {
             for try await line in response.body.lines { try await take(Array(line.utf8) + [10]) }

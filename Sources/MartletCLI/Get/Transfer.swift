@@ -110,6 +110,7 @@ struct Transfer: Sendable {
     ) async throws {
         let start = ContinuousClock.now
         var tries = 0
+        var hasMended = false
         while true {
             tries += 1
             var failure: (any Error)?
@@ -117,6 +118,14 @@ struct Transfer: Sendable {
                 try await tryOnce(ledger, output, meter)
             } catch {
                 failure = error
+            }
+            if !hasMended, (failure as? HTTPError)?.code == .storedBodyDamaged, await output.mayRestart {
+                // What was damaged is out of the cache by now; it was no try of the network's.
+                hasMended = true
+                tries -= 1
+                try await output.restart()
+                ledger.restart(plan)
+                continue
             }
             await tell(ledger.report, failure)
             guard plan.body.replay != .once,
@@ -166,8 +175,8 @@ struct Transfer: Sendable {
         if let log { await log.append(report, plan, failure) }
         if global.showsTimeline, let metrics = report.metrics {
             let picture = TimelinePicture(
-                steps: report.steps.map(\.hop), metrics: metrics, width: TimelinePicture.terminalWidth,
-                usesUnicode: Environment.speaksUTF8)
+                steps: report.steps.map(\.hop), metrics: metrics, source: report.source,
+                width: TimelinePicture.terminalWidth, usesUnicode: Environment.speaksUTF8)
             await Console.complain(
                 "\(report.method) \(report.url.redacted) \(report.head?.status ?? 0)\n\(picture.text)")
         }

@@ -16,6 +16,8 @@ struct TransferReport: Sendable {
     /// All heads, trailers included, as they were shown: their bytes.
     var headByteCount = 0
     var metrics: HTTPMetrics?
+    /// Where the answer came from.
+    var source = HTTPExchange.Source.network
     /// The requests that others followed.
     var steps: [TransferStep] = []
     /// The heads that were sent since the last of them.

@@ -15,4 +15,9 @@ enum VerboseText {
         }
         return text
     }
+
+    /// What the cache did, where there is one.
+    static func cache(_ status: String?) -> String {
+        status.map { "* Cache-Status: \($0)\n" } ?? ""
+    }
 }

@@ -52,10 +52,10 @@ struct WriteOutValues: Sendable {
         }
     }
 
-    /// How many connections were opened.
+    /// How many connections were opened; what the cache answered had none.
     private var connects: Int {
         let metrics = report.steps.compactMap(\.exchange?.metrics) + [report.metrics].compactMap { $0 }
-        return metrics.count { !$0.isConnectionReused }
+        return metrics.count { $0.connection != nil && !$0.isConnectionReused }
     }
 
     /// The redirects that were followed.

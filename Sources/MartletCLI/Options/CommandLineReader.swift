@@ -109,6 +109,7 @@ struct CommandLineReader {
         "head": { $0.transfer.isHead = false },
         "get": { $0.transfer.putsDataInQuery = false },
         "buffer": { _ in },
+        "offline": { $0.transfer.isOffline = false },
         "location": { $0.transfer.followsRedirects = false },
         "location-trusted": {
             $0.transfer.followsRedirects = false

@@ -92,4 +92,27 @@ extension OptionTable {
             $0.transfer.retries.includesAllErrors = true
         },
     ]
+
+    /// The cache.
+    static let caching: [CurlOption] = [
+        .value(
+            "cache", nil, "DIR",
+            "keep responses in a folder, and answer from it what is fresh there; -k keeps it out"
+        ) {
+            (group, text) throws(UsageError) in
+            guard !text.isEmpty else { throw UsageError("option --cache: takes a folder") }
+            group.transfer.cacheFolder = text
+        },
+        .flag("offline", nil, "answer from --cache alone, however stale; exit code 104 for what is not there")
+        {
+            $0.transfer.isOffline = true
+        },
+        .value(
+            "stale-if-error", nil, "SECONDS",
+            "what --cache has stands in for an error for so long after it has become stale"
+        ) {
+            (group, text) throws(UsageError) in
+            group.transfer.staleIfError = try OptionValues.number(text, "--stale-if-error")
+        },
+    ]
 }

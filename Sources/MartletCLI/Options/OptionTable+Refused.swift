@@ -34,7 +34,6 @@ extension OptionTable {
             "this part of writing files is not supported yet",
             "remote-time/R xattr no-clobber remove-on-error create-file-mode"
         ),
-        ("the cache is not supported yet", "cache offline stale-if-error"),
         (
             "this output is not supported yet",
             "libcurl trace trace-ascii trace-time stderr"

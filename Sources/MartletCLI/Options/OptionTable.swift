@@ -5,7 +5,7 @@ enum OptionTable {
     /// All of them.
     static let all =
         request + body + output + redirects + callers + cookies + retries + connection + proxy + security
-        + general + refused
+        + caching + general + refused
 
     /// By long name.
     static let byName = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }

@@ -114,6 +114,13 @@ struct TransferOptions: Sendable {
 
     var retries = RetryPlan()
 
+    // MARK: The cache
+
+    var cacheFolder: String?
+    var isOffline = false
+    /// Seconds.
+    var staleIfError: Int?
+
     // MARK: The connection
 
     var connectTimeout: Duration?

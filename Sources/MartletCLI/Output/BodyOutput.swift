@@ -52,6 +52,15 @@ actor BodyOutput {
         self.mayReplace = mayReplace
     }
 
+    /// Whether nothing was written that cannot be taken back.
+    var mayRestart: Bool {
+        get async {
+            guard path != nil else { return !hasWritten }
+            guard let file else { return true }
+            return await Console.run { (try? file.seek(offset: 0, from: .current)) != nil }
+        }
+    }
+
     /// Takes back what was written to a file, for another try; what was shown stays.
     func restart() async throws(OutputError) {
         guard let file, let path else { return }

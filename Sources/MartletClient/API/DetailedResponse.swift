@@ -25,6 +25,18 @@ package struct DetailedResponse: Sendable {
     /// The method that was answered, which redirects may have changed.
     package var method: HTTPRequest.Method { answer.call.method }
 
+    /// Where the answer came from.
+    package var source: HTTPExchange.Source { answer.source }
+
+    /// What the cache did and why, as a member of `Cache-Status` (RFC 9211); `nil` without a cache.
+    package var cacheStatus: String? { answer.caching?.statusText }
+
+    /// Whether nothing but the cache might answer, and it had nothing: the head is a 504 of its own making
+    /// (RFC 9111 §5.2.1.7). A stored response of that status is none of these.
+    package var isUnsatisfied: Bool {
+        answer.source == .cache && answer.caching?.status.isHit == false
+    }
+
     /// The exchange so far, with the body that was collected of it.
     package func exchange(with body: [UInt8]) -> HTTPExchange { answer.exchange(with: body) }
 }
@@ -66,6 +78,9 @@ extension TransferControl {
 
     /// How far the response's body has come.
     package var downloadProgress: ProgressSequence { ProgressSequence(state: download ?? ProgressState()) }
+
+    /// Bytes of the response's body that have come, from the network or from the cache, before any coding is undone.
+    package var downloadedByteCount: UInt64 { download?.value.completedByteCount ?? 0 }
 
     /// Bytes of the request's body that were sent.
     package var uploadedByteCount: UInt64 { upload?.value.completedByteCount ?? 0 }

@@ -39,7 +39,9 @@ struct CacheStep {
     /// - Throws: ``HTTPError``, or `CancellationError`.
     mutating func answer() async throws -> Answer {
         guard call.method == .get || call.method == .head, !call.body.isPresent else {
-            return try await changing()
+            guard request.isOffline else { return try await changing() }
+            cache.count(.unsatisfiable)
+            return unsatisfiable(CacheStatus(detail: "only-if-cached, and the method is never answered here"))
         }
         var isAlone = false
         while true {
@@ -240,7 +242,9 @@ struct CacheStep {
     }
 
     private func makeFlight(isUnattended: Bool) -> CacheFlight {
-        CacheFlight(loop: core.loop, watcher: control.watcher, isUnattended: isUnattended)
+        // What goes on behind a call that has its answer is no part of it.
+        CacheFlight(
+            loop: core.loop, watcher: isUnattended ? nil : control.watcher, isUnattended: isUnattended)
     }
 
     private func start(_ flight: CacheFlight, _ ended: @escaping @Sendable () -> Void) {

@@ -26,7 +26,7 @@ public struct HAREntry: Sendable {
         let response = HARResponse(exchange, options: options)
         json = HAREntry.json(
             request: request.value, response: response.value, metrics: exchange.metrics,
-            startedAt: startedAt, failure: error.map { "\($0)" })
+            startedAt: startedAt, failure: error.map { "\($0)" }, cacheStatus: exchange.cacheStatus)
     }
 
     /// A call that failed without an answer: its response has the status 0, as browsers show such calls.
@@ -47,14 +47,17 @@ public struct HAREntry: Sendable {
     }
 
     private static func json(
-        request: HARValue, response: HARValue, metrics: HTTPMetrics, startedAt: Date?, failure: String?
+        request: HARValue, response: HARValue, metrics: HTTPMetrics, startedAt: Date?, failure: String?,
+        cacheStatus: String? = nil
     ) -> [UInt8] {
         let timings = HARTimings(metrics)
         let start = startedAt ?? metrics.startedAt ?? Date()
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        // What HAR 1.2 would have of an entry's state before and after is optional, and not known.
+        let cache = cacheStatus.map { [(name: "comment", value: HARValue.text("Cache-Status: \($0)"))] } ?? []
         var members: [(name: String, value: HARValue)] = [
             ("startedDateTime", .text(start.formatted(format))), ("time", .milliseconds(timings.total)),
-            ("request", request), ("response", response), ("cache", .members([])),
+            ("request", request), ("response", response), ("cache", .members(cache)),
             ("timings", timings.value),
         ]
         if let connection = metrics.connection {

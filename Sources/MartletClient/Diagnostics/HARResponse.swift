@@ -53,7 +53,8 @@ struct HARResponse {
         var members: [(name: String, value: HARValue)] = [
             ("size", .number(size(head))), ("mimeType", .text(type ?? "x-unknown")),
         ]
-        if head.fields.contains("content-encoding") {
+        // What the cache gave saved no bytes on the wire by its coding: none came.
+        if head.fields.contains("content-encoding"), exchange.source == .network {
             members.append(("compression", .number(Int64(exchange.body.count) - received)))
         }
         if !exchange.body.isEmpty {

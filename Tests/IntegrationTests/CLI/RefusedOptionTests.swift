@@ -8,8 +8,7 @@ struct RefusedOptionTests {
         "--proxy-negotiate", "--proxy-ntlm", "-Z", "--parallel", "--parallel-max", "-C", "--continue-at",
         "-z",
         "--time-cond", "--etag-save", "--etag-compare", "--limit-rate", "-Y", "-y", "-R", "--remote-time",
-        "--cache",
-        "--offline", "--libcurl", "--http2", "--http3", "--http0.9", "--tlsv1.0", "--sslv3", "-2", "-M",
+        "--libcurl", "--http2", "--http3", "--http0.9", "--tlsv1.0", "--sslv3", "-2", "-M",
         "--request-target", "--ignore-content-length", "--trace", "--proto", "-t", "-Q", "-a", "--hsts", "-l",
     ]
 
@@ -48,7 +47,15 @@ struct RefusedOptionTests {
             ["--progress", "no", "http://h/"], ["--proto-redir", "=htps", "http://h/"],
             ["--max-filesize", "-1", "http://h/"], ["--next", "http://h/"],
             ["-o", "a", "-o", "b", "http://h/"],
-            ["batch", "--no-such-option"], ["batch", "--parallel", "0"], ["batch", "--cache", "memory"],
+            ["batch", "--no-such-option"], ["batch", "--parallel", "0"], ["batch", "--cache", ""],
+            ["--offline", "http://h/"], ["--stale-if-error", "60", "http://h/"],
+            ["--cache", "", "http://h/"],
+            ["--cache", "c", "--stale-if-error", "soon", "http://h/"],
+            ["--cache", "c", "--offline", "--raw", "http://h/"], ["--cache", "/dev/null", "http://h/"],
+            [
+                "--cache", "c", "--stale-if-error", "1", "http://h/", "--next", "--cache", "./c",
+                "--stale-if-error", "2", "http://h/",
+            ],
             ["serve", "/no/such/folder"], ["serve", "--ca-out", "f"], ["demo", "--no-such-option"],
         ])
     func usage(_ arguments: [String]) async throws {

@@ -1,0 +1,318 @@
+import Foundation
+import MartletTesting
+import Testing
+
+@Suite("The cache of get")
+struct CacheOptionTests {
+    /// Runs a body with an origin, and a folder in which a cache may be.
+    private func with(
+        _ handler: OriginHandler, _ body: (TestOrigin, TemporaryDirectory) async throws -> Void
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        try await TestOrigin.withOrigin(.plain, handler: handler) { origin in
+            try await body(origin, directory)
+        }
+    }
+
+    private func get(_ arguments: String..., in directory: TemporaryDirectory) async throws -> Program.Run {
+        try await Program.run(["-sS", "--cache", "cache"] + arguments, in: directory)
+    }
+
+    private static func fresh(_ count: UInt64) -> OriginResponse {
+        .pattern(count).with { $0.fields.append("Cache-Control", "max-age=600") }
+    }
+
+    /// An answer that is stale at once, and is not sent again to those who have it.
+    private static func stale(_ request: OriginRequest, _ control: String = "max-age=0") -> OriginResponse {
+        if !request.fields.values(of: "If-None-Match").isEmpty {
+            return OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": control])
+        }
+        return OriginResponse(
+            200, fields: ["ETag": "\"1\"", "Cache-Control": control], body: .text("stored"))
+    }
+
+    /// Flips the last bit of each entry, and of each body beside one.
+    private func damage(_ folder: String) throws {
+        var count = 0
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name.utf8.count >= 34 {
+            let url = URL(fileURLWithPath: "\(folder)/\(name)")
+            var data = try Data(contentsOf: url)
+            data[data.count - 1] ^= 1
+            try data.write(to: url)
+            count += 1
+        }
+        #expect(count > 0)
+    }
+
+    private func pattern(_ count: Int) -> [UInt8] { TestPattern.bytes(from: 0, count: count) }
+
+    @Test("What is fresh is printed by the next process without a request", arguments: [10, 300_000])
+    func hit(_ count: Int) async throws {
+        try await with(OriginHandler { _ in CacheOptionTests.fresh(UInt64(count)) }) { origin, directory in
+            let format = "%{stderr}%{http_code} %{num_connects} %{size_download} %{size_request}"
+            let first = try await get("-v", origin.url("/"), in: directory)
+            #expect(first.status == 0 && first.output == pattern(count), "\(first.errors)")
+            #expect(first.errors.contains("* Cache-Status: martlet; fwd=uri-miss; "), "\(first.errors)")
+            #expect(first.errors.contains("* Connected to \(origin.address)"))
+            let second = try await get("-v", "-w", format, origin.url("/"), in: directory)
+            #expect(second.status == 0 && second.output == pattern(count))
+            #expect(second.errors.hasPrefix("* Cache-Status: martlet; hit; ttl="), "\(second.errors)")
+            #expect(second.errors.contains("< HTTP/1.1 200 OK\n") && second.errors.contains("< Age: "))
+            #expect(!second.errors.contains("onnect") && !second.errors.contains("> "))
+            #expect(second.errors.hasSuffix("200 0 0 0"))
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("What is stale is validated, and its body is not sent again")
+    func validated() async throws {
+        try await with(OriginHandler { CacheOptionTests.stale($0) }) { origin, directory in
+            #expect(try await get(origin.url("/"), in: directory).text == "stored")
+            let second = try await get("-v", origin.url("/"), in: directory)
+            #expect(second.status == 0 && second.text == "stored", "\(second.errors)")
+            #expect(second.errors.contains("> If-None-Match: \"1\"\n"))
+            #expect(second.errors.contains("fwd-status=304"))
+            #expect(second.errors.contains("< HTTP/1.1 200 OK\n"))
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test("--offline prints what is there, however stale, and asks nobody")
+    func offline() async throws {
+        try await with(OriginHandler { CacheOptionTests.stale($0) }) { origin, directory in
+            _ = try await get(origin.url("/"), in: directory)
+            let run = try await get("--offline", "-o", "file", origin.url("/"), in: directory)
+            #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
+            #expect(OutputFile.contents(of: directory.appending("file")) == "stored")
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test(
+        "--offline ends with exit code 104 for what is not in the cache, and sends and writes nothing",
+        arguments: [[], ["-d", "data"], ["-X", "DELETE"], ["--retry", "3"]])
+    func offlineMiss(_ more: [String]) async throws {
+        try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
+            let run = try await Program.run(
+                [
+                    "-sS", "--cache", "cache", "--offline", "-o", "file", "-w", "%{exitcode} %{http_code}",
+                    origin.url("/"),
+                ] + more, in: directory)
+            #expect(run.status == 104)
+            #expect(run.errors == "martlet: (104) \(origin.url("/")) is not in the cache\n")
+            #expect(run.text == "104 000")
+            #expect(!FileManager.default.fileExists(atPath: directory.appending("file")))
+            #expect(origin.connectionCount == 0)
+        }
+    }
+
+    @Test("A stored 504 is an answer as any other")
+    func storedTimeout() async throws {
+        let answer = OriginResponse(
+            504, fields: ["Cache-Control": "max-age=600"], body: .text("their gateway"))
+        try await with(.fixed(answer)) { origin, directory in
+            _ = try await get(origin.url("/"), in: directory)
+            let run = try await get("--offline", origin.url("/"), in: directory)
+            #expect(run.status == 0 && run.text == "their gateway", "\(run.errors)")
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test(
+        "With --stale-if-error what is stored stands in for a server that is down, or has an error of its own"
+    )
+    func staleIfError() async throws {
+        try await with(
+            OriginHandler { request in
+                request.path == "/503" && !request.fields.values(of: "If-None-Match").isEmpty
+                    ? .text("no", status: 503) : CacheOptionTests.stale(request)
+            }
+        ) { origin, directory in
+            let nobody = ["--connect-to", "::127.0.0.1:1"]
+            for (path, way) in [("/", nobody), ("/503", [])] {
+                _ = try await get(origin.url(path), in: directory)
+                let run = try await Program.run(
+                    ["-sS", "-v", "--cache", "cache", "--stale-if-error", "600", "-f", origin.url(path)]
+                        + way,
+                    in: directory)
+                #expect(run.status == 0 && run.text == "stored", "\(run.errors)")
+                #expect(run.errors.contains("stale-if-error"), "\(run.errors)")
+                let without = try await Program.run(
+                    ["-sS", "--cache", "cache", "-f", origin.url(path)] + way, in: directory)
+                #expect(without.status == (way.isEmpty ? 22 : 7), "\(without.errors)")
+            }
+        }
+    }
+
+    @Test("must-revalidate forbids that a stale response stands in")
+    func mustRevalidate() async throws {
+        try await with(
+            OriginHandler { CacheOptionTests.stale($0, "max-age=0, must-revalidate") }
+        ) { origin, directory in
+            _ = try await get(origin.url("/"), in: directory)
+            let run = try await get(
+                "--stale-if-error", "600", "--connect-to", "::127.0.0.1:1", origin.url("/"), in: directory)
+            #expect(run.status == 7 && run.output.isEmpty, "\(run.errors)")
+        }
+    }
+
+    @Test("An entry that is damaged is fetched anew", arguments: [10, 20_000, 200_000])
+    func damaged(_ count: Int) async throws {
+        try await with(OriginHandler { _ in CacheOptionTests.fresh(UInt64(count)) }) { origin, directory in
+            _ = try await get(origin.url("/"), in: directory)
+            try damage(directory.appending("cache"))
+            let run = try await get(origin.url("/"), in: directory)
+            #expect(run.status == 0 && run.output == pattern(count), "\(run.errors)")
+            #expect(origin.requests.count == 2)
+            #expect(try await get(origin.url("/"), in: directory).output == pattern(count))
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test(
+        "A large body that is damaged at its end is fetched anew for a file, and cut short where it was shown"
+    )
+    func damagedLate() async throws {
+        let count = 2_000_000
+        try await with(OriginHandler { _ in CacheOptionTests.fresh(UInt64(count)) }) { origin, directory in
+            _ = try await get(origin.url("/"), in: directory)
+            try damage(directory.appending("cache"))
+            let run = try await get("-o", "file", origin.url("/"), in: directory)
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(OutputFile.bytes(of: directory.appending("file")) == pattern(count))
+            #expect(origin.requests.count == 2)
+            try damage(directory.appending("cache"))
+            let shown = try await get(origin.url("/"), in: directory)
+            #expect(shown.status == 26 && shown.errors.contains("damaged"), "\(shown.errors)")
+            #expect(shown.output.count < count && pattern(count).starts(with: shown.output))
+            #expect(try await get(origin.url("/"), in: directory).output == pattern(count))
+            #expect(origin.requests.count == 3)
+        }
+    }
+
+    @Test("Of a file from the cache the progress counts all bytes")
+    func progress() async throws {
+        try await with(OriginHandler { _ in CacheOptionTests.fresh(400_000) }) { origin, directory in
+            _ = try await get(origin.url("/"), in: directory)
+            let run = try await Program.run(
+                ["--cache", "cache", "--progress", "json", "-o", "file", origin.url("/")], in: directory)
+            #expect(run.status == 0, "\(run.errors)")
+            let last = try #require(run.errors.split(separator: "\n").last)
+            #expect(
+                last.contains("\"event\":\"finish\"") && last.contains("\"bytes\":400000,\"total\":400000,"))
+            #expect(OutputFile.bytes(of: directory.appending("file")) == pattern(400_000))
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("Two processes use one folder at once, and every body is right")
+    func processes() async throws {
+        try await with(
+            OriginHandler { request in
+                let number = Int(request.path.dropFirst()) ?? 0
+                return CacheOptionTests.fresh(UInt64(1000 + number * 9000))
+            }
+        ) { origin, directory in
+            var arguments = ["-sS", "--cache", "cache", "--create-dirs"]
+            for turn in 0..<20 {
+                for number in 0..<10 {
+                    arguments += ["-o", "OUT/\(turn)-\(number)", origin.url("/\(number)")]
+                }
+            }
+            let runs = try await withThrowingTaskGroup(of: Program.Run.self) { group in
+                for name in ["a", "b"] {
+                    let words = arguments.map { $0.replacingOccurrences(of: "OUT/", with: "\(name)/") }
+                    group.addTask { try await Program.run(words, in: directory) }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(runs.allSatisfy { $0.status == 0 && $0.errors.isEmpty }, "\(runs.map(\.errors))")
+            for name in ["a", "b"] {
+                for number in 0..<10 {
+                    let right = pattern(1000 + number * 9000)
+                    for turn in 0..<20 {
+                        let file = directory.appending("\(name)/\(turn)-\(number)")
+                        #expect(OutputFile.bytes(of: file) == right)
+                    }
+                }
+            }
+            #expect((10...20).contains(origin.requests.count), "\(origin.requests.count)")
+            let verified = try await Program.run(["cache", "verify", "--cache", "cache"], in: directory)
+            #expect(verified.status == 0, "\(verified.text)\(verified.errors)")
+        }
+    }
+
+    @Test("Groups of options that name one folder share it")
+    func groups() async throws {
+        try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
+            let run = try await get(
+                origin.url("/"), "--next", "--cache", "./cache", origin.url("/"), "--next", origin.url("/"),
+                in: directory)
+            #expect(run.status == 0 && run.output == pattern(10) + pattern(10) + pattern(10))
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test("With -k nothing is stored, and nothing that is stored is printed")
+    func insecure() async throws {
+        try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
+            _ = try await get("-k", origin.url("/"), in: directory)
+            _ = try await get(origin.url("/"), in: directory)
+            #expect(origin.requests.count == 2)
+            _ = try await get("-k", origin.url("/"), in: directory)
+            #expect(origin.requests.count == 3)
+        }
+    }
+
+    @Test("A folder that is open to others is exit code 2, and nothing is sent")
+    func openFolder() async throws {
+        try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
+            let folder = try directory.makeDirectory("cache")
+            try CacheScene.set([.posixPermissions: 0o755], of: folder)
+            let run = try await get(origin.url("/"), in: directory)
+            #expect(run.status == 2 && run.errors.hasPrefix("martlet: (2) option --cache: cache: "))
+            #expect(run.errors.contains("chmod 700"))
+            #expect(origin.connectionCount == 0)
+        }
+    }
+
+    @Test("What is served stale is validated before the program ends")
+    func revalidation() async throws {
+        try await TestOrigin.withOrigin(.plain) { request in
+            OriginResponse(
+                200, fields: ["Cache-Control": "max-age=0, stale-while-revalidate=86400"],
+                body: .text("connection \(request.connection.number)"))
+        } run: { origin in
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
+            #expect(try await get(origin.url("/"), in: directory).text == "connection 1")
+            let second = try await get("-v", origin.url("/"), in: directory)
+            #expect(second.text == "connection 1" && !second.errors.contains("> GET"), "\(second.errors)")
+            #expect(origin.requests.count == 2)
+            #expect(try await get("--offline", origin.url("/"), in: directory).text == "connection 2")
+        }
+    }
+
+    @Test("A log says what the cache did, and the time-line has one row for it")
+    func pictures() async throws {
+        try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
+            let run = try await Program.run(
+                [
+                    "-sS", "--cache", "cache", "--har", "log", "--timeline", "-o", "a", "-o", "b",
+                    origin.url("/"), origin.url("/"),
+                ], in: directory, environment: ["LC_ALL=C"])
+            #expect(run.status == 0, "\(run.errors)")
+            let text = try Data(contentsOf: URL(fileURLWithPath: directory.appending("log")))
+            let object = try JSONSerialization.jsonObject(with: text) as? [String: Any]
+            let entries = try #require((object?["log"] as? [String: Any])?["entries"] as? [[String: Any]])
+            let comments = entries.map { ($0["cache"] as? [String: String])?["comment"] ?? "" }
+            #expect(comments.count == 2)
+            #expect(comments.first?.hasPrefix("Cache-Status: martlet; fwd=uri-miss; ") == true)
+            #expect(comments.last?.hasPrefix("Cache-Status: martlet; hit; ttl=") == true)
+            #expect(entries.map { $0["serverIPAddress"] != nil } == [true, false])
+            let rows = run.errors.split(separator: "\n").map { $0.split(separator: " ").first ?? "" }
+            #expect(rows.suffix(2) == ["GET", "cache"], "\(run.errors)")
+        }
+    }
+}
