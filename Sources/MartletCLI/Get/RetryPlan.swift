@@ -24,6 +24,7 @@ struct RetryPlan: Hashable, Sendable {
     /// Mistakes of this side: no try mends them.
     private static let ownFailures: Set<ExitStatus> = [
         .usage, .malformedURL, .unsupportedScheme, .writeFailed, .readFailed, .interrupted,
+        .notInCache,
     ]
 
     /// How long to wait for the next try; `nil` when there is none.

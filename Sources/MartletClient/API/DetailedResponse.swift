@@ -33,9 +33,7 @@ package struct DetailedResponse: Sendable {
 
     /// Whether nothing but the cache might answer, and it had nothing: the head is a 504 of its own making
     /// (RFC 9111 §5.2.1.7). A stored response of that status is none of these.
-    package var isUnsatisfied: Bool {
-        answer.source == .cache && answer.caching?.status.isHit == false
-    }
+    package var isUnsatisfied: Bool { answer.caching?.isUnsatisfied ?? false }
 
     /// The exchange so far, with the body that was collected of it.
     package func exchange(with body: [UInt8]) -> HTTPExchange { answer.exchange(with: body) }

@@ -25,6 +25,9 @@ final class AnswerCaching: Sendable {
         self.isPreview = isPreview
     }
 
+    /// Whether nothing but the cache might answer, and it had nothing: whatever is stored is a hit, be it a 504 as well.
+    var isUnsatisfied: Bool { source == .cache && !status.isHit }
+
     /// The member of `Cache-Status`.
     var statusText: String { status.text }
 }
