@@ -1,0 +1,270 @@
+import Foundation
+import Martlet
+import MartletTesting
+import MartletWire
+import Testing
+
+@Suite("Private caches behind Squid as a shared one", .timeLimit(.minutes(20)))
+struct SquidCacheTests {
+    /// A client with a cache of its own.
+    private func client(_ squid: SquidCache) throws -> HTTPSession {
+        let proxy = try ProxySettings.http("127.0.0.1:\(squid.port)")
+        return .plain {
+            $0.proxy = proxy
+            $0.cache = .memoryOnly()
+        }
+    }
+
+    /// Runs `body` with Squid, an origin, and a URL there that nobody has asked for.
+    private func run(
+        _ respond: @escaping OriginHandler.Respond,
+        _ body: (SquidCache, TestOrigin, String) async throws -> Void
+    ) async throws {
+        try await SquidCache.withServer { squid in
+            try await TestOrigin.withOrigin(.plain, respond: respond) { origin in
+                try await body(squid, origin, origin.url("/\(UUID().uuidString)"))
+            }
+        }
+    }
+
+    @Test("A response's age in the shared cache counts in the private one", arguments: ["Age", "Date"])
+    func age(field: String) async throws {
+        let made = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970) - 50_000).text
+        let fields: OriginFields = [
+            field: field == "Age" ? "50000" : made, "Cache-Control": "max-age=1000000",
+        ]
+        try await run { _ in
+            OriginResponse(200, fields: fields, body: .text("old"))
+        } _: { squid, origin, url in
+            let (first, second) = (try client(squid), try client(squid))
+            _ = try await first.get(url)
+            let shared = try await second.get(url)
+            #expect(shared.source == .network && shared.text == "old")
+            #expect(shared.field("X-Cache") == "HIT from shared")
+            let sharedAge = try #require(shared.age)
+            #expect(sharedAge >= 50_000)
+            for session in [first, second] {
+                let stored = try await session.get(url)
+                #expect(stored.source == .cache && stored.text == "old")
+                let age = try #require(stored.age)
+                #expect(age >= 50_000)
+                let status = try #require(stored.cacheStatus)
+                let left = try #require(status.split(separator: "ttl=").last.flatMap { Int($0) })
+                #expect(left <= 950_000 && left > 0)
+            }
+            let last = try await second.get(url)
+            let later = try #require(last.age)
+            #expect(later >= sharedAge)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("What is stale in private and fresh in the shared cache is validated there")
+    func validatedByShared() async throws {
+        let page = VersionedPage()
+        try await run { request in
+            page.answer(request, ["Cache-Control": "max-age=0, s-maxage=1000000"])
+        } _: { squid, origin, url in
+            for session in [try client(squid), try client(squid)] {
+                #expect(try await session.get(url).source == .network)
+                for _ in 0..<2 {
+                    let again = try await session.get(url)
+                    #expect(again.source == .validatedCache && again.text == "version 1")
+                    #expect(again.cacheStatus?.contains("fwd=stale; fwd-status=304") == true)
+                }
+            }
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("What is stale in both is validated by the origin, once for both")
+    func validatedByOrigin() async throws {
+        let page = VersionedPage()
+        try await run { request in
+            page.answer(request, ["Cache-Control": "max-age=0"])
+        } _: { squid, origin, url in
+            let session = try client(squid)
+            #expect(try await session.get(url).source == .network)
+            let same = try await session.get(url)
+            #expect(same.source == .validatedCache && same.text == "version 1")
+            #expect(origin.requests.count == 2)
+            #expect(origin.requests.last?.fields["If-None-Match"] == "\"1\"")
+            _ = try await session.post(url, body: .text("change"))
+            let other = try await session.get(url)
+            #expect(other.source == .network && other.text == "version 2")
+            let validated = try await session.get(url)
+            #expect(validated.source == .validatedCache && validated.text == "version 2")
+            #expect(origin.requests.count == 5)
+        }
+    }
+
+    @Test(
+        "A POST invalidates the response in both; another client's private one is as it was until validated")
+    func invalidated() async throws {
+        let page = VersionedPage()
+        try await run { request in
+            page.answer(request, ["Cache-Control": "max-age=1000000"])
+        } _: { squid, origin, url in
+            let (writer, reader) = (try client(squid), try client(squid))
+            for session in [writer, reader] { #expect(try await session.get(url).text == "version 1") }
+            #expect(origin.requests.count == 1)
+            _ = try await writer.post(url, body: .text("change"))
+            let after = try await writer.get(url)
+            #expect(after.source == .network && after.text == "version 2")
+            #expect(origin.requests.map(\.method) == ["GET", "POST", "GET"])
+            let unaware = try await reader.get(url)
+            #expect(unaware.source == .cache && unaware.text == "version 1")
+            let aware = try await reader.get(url, options: .using(.revalidate))
+            #expect(aware.source == .network && aware.text == "version 2")
+            #expect(try await reader.get(url).source == .cache)
+        }
+    }
+
+    @Test("Each variant of a URL is fetched once for all clients")
+    func variants() async throws {
+        try await run { request in
+            let language = request.fields["Accept-Language"] ?? "none"
+            return OriginResponse(
+                200,
+                fields: [
+                    "Cache-Control": "max-age=1000000", "Vary": "Accept-Language", "ETag": "\"\(language)\"",
+                ], body: .text(language))
+        } _: { squid, origin, url in
+            let sessions = [try client(squid), try client(squid)]
+            for source in [HTTPExchange.Source.network, .cache] {
+                for session in sessions {
+                    for language in ["de", "en"] {
+                        let answer = try await session.get(url, headers: [.acceptLanguage: language])
+                        #expect(answer.text == language && answer.source == source)
+                    }
+                }
+            }
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test("What is private is stored in private alone, and what may not be stored nowhere")
+    func unshared() async throws {
+        for (control, hits) in [("private, max-age=1000000", true), ("no-store", false)] {
+            try await run { _ in
+                OriginResponse(200, fields: ["Cache-Control": control], body: .text("mine"))
+            } _: { squid, origin, url in
+                for session in [try client(squid), try client(squid)] {
+                    let first = try await session.get(url)
+                    #expect(first.source == .network && first.field("X-Cache") == "MISS from shared")
+                    #expect(try await session.get(url).source == (hits ? .cache : .network))
+                }
+                #expect(origin.requests.count == (hits ? 2 : 4))
+            }
+        }
+    }
+
+    @Test("What one user's credentials brought is nobody else's, unless the server says that it is public")
+    func credentials() async throws {
+        for isPublic in [false, true] {
+            try await run { request in
+                OriginResponse(
+                    200, fields: ["Cache-Control": isPublic ? "public, max-age=1000000" : "max-age=1000000"],
+                    body: .text(request.fields["Authorization"] ?? "nobody"))
+            } _: { squid, origin, url in
+                let session = try client(squid)
+                for source in [HTTPExchange.Source.network, .cache] {
+                    for user in ["Bearer wren", "Bearer robin"] {
+                        let answer = try await session.get(url, headers: [.authorization: user])
+                        #expect(answer.source == source)
+                        #expect(answer.text == (isPublic ? "Bearer wren" : user))
+                    }
+                }
+                #expect(origin.requests.count == (isPublic ? 1 : 2))
+                let stranger = try await client(squid).get(url)
+                #expect(stranger.text == (isPublic ? "Bearer wren" : "nobody"))
+            }
+        }
+    }
+
+    @Test("A reload goes through to the origin, and what it brings replaces what both have")
+    func reloaded() async throws {
+        let page = VersionedPage()
+        try await run { request in
+            page.answer(request, ["Cache-Control": "max-age=1000000"])
+        } _: { squid, origin, url in
+            let (first, second) = (try client(squid), try client(squid))
+            for session in [first, second] { #expect(try await session.get(url).text == "version 1") }
+            #expect(origin.requests.count == 1)
+            // A change that neither cache hears of.
+            _ = try await HTTPSession.plain { $0.proxy = .none }.post(url, body: .text("change"))
+            #expect(try await first.get(url).text == "version 1")
+            let reloaded = try await first.get(url, options: .using(.reload))
+            #expect(reloaded.source == .network && reloaded.text == "version 2")
+            #expect(origin.requests.last?.fields["Cache-Control"]?.contains("no-cache") == true)
+            #expect(try await first.get(url).source == .cache)
+            let third = try await client(squid).get(url)
+            #expect(third.text == "version 2" && third.field("X-Cache") == "HIT from shared")
+            #expect(origin.requests.count == 3)
+        }
+    }
+
+    @Test("A revalidation makes the shared cache ask the origin, too")
+    func revalidated() async throws {
+        let page = VersionedPage()
+        try await run { request in
+            page.answer(request, ["Cache-Control": "max-age=1000000"])
+        } _: { squid, origin, url in
+            let session = try client(squid)
+            _ = try await session.get(url)
+            let validated = try await session.get(url, options: .using(.revalidate))
+            #expect(validated.source == .validatedCache && validated.text == "version 1")
+            #expect(origin.requests.count == 2)
+            let asked = try #require(origin.requests.last?.fields)
+            #expect(asked["If-None-Match"] == "\"1\"")
+            #expect(asked["Cache-Control"]?.contains("max-age=0") == true)
+        }
+    }
+
+    @Test("Many requests of several clients for a cold URL are one to the origin")
+    func collapsed() async throws {
+        let gate = Gate()
+        try await run { _ in
+            await gate.pass()
+            return OriginResponse(
+                200, fields: ["Cache-Control": "max-age=1000000"],
+                body: .text(String(repeating: "0123456789", count: 20_000)))
+        } _: { squid, origin, url in
+            defer { gate.open() }
+            let sessions = [try client(squid), try client(squid)]
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for session in sessions {
+                    for _ in 0..<10 { group.addTask { try await session.get(url).body.count } }
+                }
+                // Whichever client comes first: the other one waits at the shared cache, or finds it there afterwards.
+                while sessions.contains(where: { $0.poolStatus.opened == 0 }) {
+                    try await Task.sleep(for: .milliseconds(1))
+                }
+                try await origin.waitForRequests(count: 1)
+                gate.open()
+                for try await count in group { #expect(count == 200_000) }
+            }
+            #expect(origin.requests.count == 1)
+            #expect(sessions.map(\.poolStatus.opened) == [1, 1])
+        }
+    }
+
+    @Test("Of TLS it sees tunnels: each client has its private cache, and nothing is shared")
+    func tunnels() async throws {
+        try await TestOrigin.withOrigin(.tls()) { _ in
+            OriginResponse(200, fields: ["Cache-Control": "public, max-age=1000000"], body: .text("sealed"))
+        } run: { origin in
+            try await SquidCache.withServer(tunnellingTo: origin.port) { squid in
+                for _ in 0..<2 {
+                    let session = try client(squid).with {
+                        $0.tls.trust = .only(.text(origin.authorityPEM ?? ""))
+                        $0.cache = .memoryOnly()
+                    }
+                    #expect(try await session.get(origin.url("/a")).source == .network)
+                    #expect(try await session.get(origin.url("/a")).source == .cache)
+                }
+                #expect(origin.requests.count == 2)
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Martlet
+import MartletTesting
+import Synchronization
+
+/// A page that each POST changes: its text is `version 1`, `version 2` and so on. It has both validators, and answers 304 to
+/// those who have the version of the moment.
+final class VersionedPage: Sendable {
+    private let version = Mutex(1)
+
+    /// The answer to a request, with these fields beside the validators.
+    func answer(_ request: OriginRequest, _ fields: OriginFields) -> OriginResponse {
+        guard request.method == "GET" else {
+            version.withLock { $0 += 1 }
+            return OriginResponse(204)
+        }
+        let number = version.withLock(\.self)
+        let tag = "\"\(number)\""
+        var fields = fields
+        fields["ETag"] = tag
+        fields["Last-Modified"] = "Tue, 14 Nov 2023 22:13:2\(number % 10) GMT"
+        if request.fields["If-None-Match"]?.contains(tag) == true {
+            return OriginResponse(304, fields: fields)
+        }
+        return OriginResponse(200, fields: fields, body: .text("version \(number)"))
+    }
+}
+
+extension HTTPExchange {
+    /// What `Age` says; `nil` without it.
+    var age: Int? { response.headerFields[.age].flatMap { Int($0) } }
+
+    /// The first value of a field.
+    func field(_ name: String) -> String? {
+        HTTPField.Name(name).flatMap { response.headerFields[$0] }
+    }
+}
+
+extension RequestOptions {
+    /// Options that use the cache so.
+    static func using(_ mode: CacheMode) -> RequestOptions {
+        var options = RequestOptions()
+        options.cacheMode = mode
+        return options
+    }
+}

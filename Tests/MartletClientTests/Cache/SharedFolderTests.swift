@@ -1,0 +1,72 @@
+import Martlet
+import MartletTesting
+import SystemPackage
+import Testing
+
+@testable import MartletClient
+
+/// Caches that were opened apart know of each other what processes do: what is in the folder.
+@Suite("Caches that share a folder")
+struct SharedFolderTests {
+    /// A session with a cache of its own in the folder.
+    private func session(_ folder: TemporaryFolder, memory: ByteCount) throws -> HTTPSession {
+        let cache = try ResponseCache.at(FilePath(folder.path).appending("cache"), memory: memory)
+        return HTTPSession.own { $0.cache = cache }
+    }
+
+    private func run(_ body: (TestOrigin, TemporaryFolder) async throws -> Void) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { request in
+            request.method == "GET"
+                ? ResponseCacheTests.fresh("\(request.connection.number).\(request.number)")
+                : OriginResponse(204)
+        } run: { origin async throws in
+            try await body(origin, folder)
+        }
+    }
+
+    @Test("What one stores, the others serve, whichever of them stored it")
+    func stored() async throws {
+        try await run { origin, folder in
+            let first = try session(folder, memory: .bytes(0))
+            let second = try session(folder, memory: .mebibytes(1))
+            let a = try await first.get(origin.url("/a"))
+            let b = try await second.get(origin.url("/b"))
+            #expect(a.source == .network && b.source == .network)
+            let otherA = try await second.get(origin.url("/a"))
+            let otherB = try await first.get(origin.url("/b"))
+            #expect(otherA.source == .cache && otherA.body == a.body)
+            #expect(otherB.source == .cache && otherB.body == b.body)
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test("What one invalidates, the others no longer find on disk")
+    func invalidated() async throws {
+        try await run { origin, folder in
+            let writer = try session(folder, memory: .mebibytes(1))
+            let reader = try session(folder, memory: .bytes(0))
+            let before = try await writer.get(origin.url("/a"))
+            #expect(try await reader.get(origin.url("/a")).source == .cache)
+            _ = try await writer.post(origin.url("/a"), body: .bytes([1]))
+            let after = try await reader.get(origin.url("/a"))
+            #expect(after.source == .network && after.body != before.body)
+        }
+    }
+
+    @Test("What one has in memory it serves until that is stale, or it is told to validate it")
+    func validated() async throws {
+        try await run { origin, folder in
+            let writer = try session(folder, memory: .bytes(0))
+            let reader = try session(folder, memory: .mebibytes(1))
+            let before = try await reader.get(origin.url("/a"))
+            _ = try await writer.post(origin.url("/a"), body: .bytes([1]))
+            let unaware = try await reader.get(origin.url("/a"))
+            #expect(unaware.source == .cache && unaware.body == before.body)
+            var options = RequestOptions()
+            options.cacheMode = .revalidate
+            let aware = try await reader.get(origin.url("/a"), options: options)
+            #expect(aware.source == .network && aware.body != before.body)
+        }
+    }
+}
