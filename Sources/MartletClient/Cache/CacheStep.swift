@@ -14,7 +14,9 @@ struct CacheStep {
     private let control: TransferControl
     private let request: CacheRequest
     /// Whether what is stored is left alone, since it turned out damaged.
-    private let ignoresStored: Bool
+    private var ignoresStored: Bool
+    /// Whether what was found is all that there is.
+    private var hasLookedIntoDisk = false
 
     private var found: [StoredResponse] = []
     private var decision: CacheDecision
@@ -48,17 +50,18 @@ struct CacheStep {
             let seen = core.flights.endCount
             epoch = cache.store.epoch
             // The memory is looked into here; the disk only where the memory does not do.
+            hasLookedIntoDisk = !cache.store.hasDisk || ignoresStored
             decide(on: ignoresStored ? [] : cache.store.inMemory(request.key))
             if case .serve(let answer) = decision { return try await stored(answer) }
             let key = FlightRegistry.Key(
                 request, cache: cache, dialer: dialer, proxy: call.proxy?.description)
             let mayShare = !isAlone && call.method == .get
-            if mayShare, !request.isOffline, let member = core.flights.join(key) {
+            if mayShare, !isAnsweredStale, !request.isOffline, let member = core.flights.join(key) {
                 if let answer = try await landed(member, isFirst: false) { return answer }
                 isAlone = true
                 continue
             }
-            if cache.store.hasDisk, !ignoresStored { await lookIntoDisk() }
+            if !hasLookedIntoDisk { await lookIntoDisk() }
             switch decision {
             case .serve(let answer):
                 if let answer = try await storedIfWhole(answer) { return answer }
@@ -97,6 +100,14 @@ struct CacheStep {
         }
     }
 
+    /// Whether something stored answers, though the network is to be asked about it: nobody waits for that.
+    private var isAnsweredStale: Bool {
+        switch decision {
+        case .serveStaleWhileRevalidating, .serveThenValidate: true
+        case .serve, .validate, .forward, .unsatisfiable: false
+        }
+    }
+
     private mutating func decide(on found: [StoredResponse]) {
         self.found = found
         decision = CacheDecision(request, variants: found.map(\.variant), now: .now, policy: cache.policy)
@@ -105,15 +116,20 @@ struct CacheStep {
     private mutating func lookIntoDisk() async {
         let (store, key) = (cache.store, request.key)
         decide(on: await BlockingWorkers.shared.run { store.all(key) })
+        hasLookedIntoDisk = true
     }
 
     // MARK: From the store
 
     /// The answer of what is stored, where that can still be read; what cannot is gone then.
-    private func storedIfWhole(_ answer: CachedAnswer, isPreview: Bool = false) async throws -> Answer? {
+    private mutating func storedIfWhole(_ answer: CachedAnswer, isPreview: Bool = false) async throws
+        -> Answer?
+    {
         do {
             return try await stored(answer, isPreview: isPreview)
         } catch let error as HTTPError where error.code == .storedBodyDamaged {
+            // It need not be gone: the file system may refuse to read it, and would again.
+            ignoresStored = true
             return nil
         }
     }
@@ -131,7 +147,7 @@ struct CacheStep {
     /// Makes an answer of what is stored.
     private func make(
         _ answer: CachedAnswer, of response: StoredResponse, source: HTTPExchange.Source,
-        isPreview: Bool = false
+        setCookies: [[UInt8]] = [], isPreview: Bool = false
     ) async throws -> Answer {
         var body = CachedBody.Source.bytes([])
         var ahead: [UInt8] = []
@@ -164,7 +180,7 @@ struct CacheStep {
             call: call, channel: .cache(CachedBody(body, of: response, ahead: ahead, loop: core.loop)),
             connection: nil, head: answer.head, codings: codings, announcedByteCount: count,
             hasTrailers: response.head.trailers != nil, interim: [], attempts: 0, waited: call.start,
-            caching: AnswerCaching(source, answer.status, isPreview: isPreview))
+            caching: AnswerCaching(source, answer.status, setCookies: setCookies, isPreview: isPreview))
     }
 
     /// The answer where nothing else may answer (RFC 9111 §5.2.1.7).
@@ -180,18 +196,37 @@ struct CacheStep {
     // MARK: By the network
 
     /// What may stand in for an answer that did not come; `nil` where nothing may.
-    func staleAnswer() async throws -> Answer? {
+    mutating func staleAnswer(status: Int? = nil) async throws -> Answer? {
+        guard let standIn = try await standIn(status: status) else { return nil }
+        standIn.whenUsed()
+        return standIn.answer
+    }
+
+    /// What may stand in for an error, without counting it yet: another attempt may still succeed.
+    /// - Parameter status: The server's error; `nil` where there was no answer.
+    private mutating func standIn(status: Int?) async throws -> StandIn? {
+        if !hasLookedIntoDisk { await lookIntoDisk() }
         guard let answer = cache.decider(request, after: decision, found).failed(now: .now) else {
             return nil
         }
-        cache.count(.staleOnError, served: answer.byteCount(of: found[answer.variant]))
-        cache.tell(.staleOnError(url: request.key.url, status: nil))
-        return try await make(answer, of: found[answer.variant], source: .staleCache)
+        let response = found[answer.variant]
+        let made: Answer
+        do {
+            made = try await make(answer, of: response, source: .staleCache)
+        } catch let error as HTTPError where error.code == .storedBodyDamaged {
+            return nil
+        }
+        let (cache, url, count) = (cache, request.key.url, answer.byteCount(of: response))
+        return StandIn(answer: made) {
+            cache.store.noteUse(of: response)
+            cache.count(.staleOnError, served: count)
+            cache.tell(.staleOnError(url: url, status: status))
+        }
     }
 
     /// The answer of a shared transfer; `nil` where it is not for this request, which has to ask for itself then.
     /// - Parameter isFirst: Whether the transfer was begun for it.
-    private func landed(_ member: FlightMember, isFirst: Bool) async throws -> Answer? {
+    private mutating func landed(_ member: FlightMember, isFirst: Bool) async throws -> Answer? {
         let flight = member.flight
         switch try await member.landing(for: call, control) {
         case .failed(let error):
@@ -200,16 +235,25 @@ struct CacheStep {
             throw error
         case .stored(let response, let answer):
             guard isFirst || flight.wasEarly(member.number) else { return nil }
+            let result = try await make(
+                answer, of: response, source: .validatedCache, setCookies: flight.setCookies)
             cache.store.noteUse(of: response)
             cache.count(isFirst ? .validated : .shared, served: answer.byteCount(of: response))
-            return try await make(answer, of: response, source: .validatedCache)
+            return result
         case .error:
             guard isFirst || flight.wasEarly(member.number) else { return nil }
-            guard let network = flight.claim() else { return try await staleAnswer() }
-            return take(over: network, flight, fallback: try await staleAnswer())
+            let status = flight.answer?.network.head.status
+            guard let network = flight.claim() else { return try await staleAnswer(status: status) }
+            do {
+                let standIn = try await standIn(status: status)
+                return take(over: network, flight, standIn: standIn)
+            } catch {
+                network.finish()
+                throw error
+            }
         case .exchange:
             guard let network = flight.claim() else { return nil }
-            return take(over: network, flight, fallback: nil)
+            return take(over: network, flight, standIn: nil)
         case .transfer(let variant):
             let mayShare =
                 isFirst
@@ -229,22 +273,27 @@ struct CacheStep {
     }
 
     /// Makes the network's answer the call's own.
-    private func take(over network: Answer, _ flight: CacheFlight, fallback: Answer?) -> Answer {
+    private func take(over network: Answer, _ flight: CacheFlight, standIn: StandIn?) -> Answer {
         if control.isExposed { flight.gate.pass(to: control) }
-        if case .exchange(let exchange) = network.channel { control.begin(.exchanging(exchange)) }
+        if case .exchange(let exchange) = network.channel {
+            exchange.adopt(totalDeadline: call.totalDeadline)
+            control.begin(.exchanging(exchange))
+        }
         control.download?.update { $0.totalByteCount = network.announcedByteCount }
-        if fallback == nil {
+        if standIn == nil {
             cache.store.noteUse(of: nil)
             cache.count(.miss)
         }
         let status = flight.answer?.status ?? CacheStatus()
-        return network.passed(to: call, caching: AnswerCaching(.network, status, fallback: fallback))
+        return network.passed(to: call, caching: AnswerCaching(.network, status, standIn: standIn))
     }
 
     private func makeFlight(isUnattended: Bool) -> CacheFlight {
         // What goes on behind a call that has its answer is no part of it.
-        CacheFlight(
-            loop: core.loop, watcher: isUnattended ? nil : control.watcher, isUnattended: isUnattended)
+        let (store, epoch, url) = (cache.store, epoch, request.key.url)
+        return CacheFlight(
+            loop: core.loop, watcher: isUnattended ? nil : control.watcher, isUnattended: isUnattended
+        ) { store.holds(epoch, for: url) }
     }
 
     private func start(_ flight: CacheFlight, _ ended: @escaping @Sendable () -> Void) {
@@ -259,7 +308,12 @@ struct CacheStep {
     /// Validates what was served stale, behind its caller's back, once for all who ask meanwhile (RFC 5861 §3).
     private func revalidate(_ key: FlightRegistry.Key) {
         let flight = core.flights.enterUnattended(key) { makeFlight(isUnattended: true) }
-        guard let flight, let number = core.calls.enter(flight.control) else { return }
+        guard let flight else { return }
+        guard let number = core.calls.enter(flight.control) else {
+            // The session takes no more; whoever has joined meanwhile asks for itself.
+            flight.land(.failed(CancellationError()))
+            return core.flights.end(key, flight)
+        }
         cache.countRevalidation()
         let (core, flights) = (core, core.flights)
         start(flight) {
@@ -272,7 +326,7 @@ struct CacheStep {
 
     /// The answer to a request that cannot be shared: of part of a representation, of its head, or under conditions of the
     /// caller's.
-    private func direct(_ fields: FieldBlock) async throws -> Answer {
+    private mutating func direct(_ fields: FieldBlock) async throws -> Answer {
         let sent = WallTime.now
         let network = try await CallRunner(
             core: core, dialer: dialer, call: fields.isEmpty ? call : call.asking(fields), control: control
@@ -280,11 +334,18 @@ struct CacheStep {
         let decider = cache.decider(request, after: decision, found)
         let decided = decider.received(network.head, requestTime: sent, responseTime: .now)
         _ = await cache.carryOut(decided, found, epoch)
-        if request.isNoStore { cache.count(.bypass) } else { cache.count(.miss) }
-        var fallback: Answer?
-        if case .staleOnError = decided.delivery { fallback = try await staleAnswer() }
+        var fallback: StandIn?
+        if case .staleOnError = decided.delivery {
+            do {
+                fallback = try await standIn(status: network.head.status)
+            } catch {
+                network.finish()
+                throw error
+            }
+        }
+        if fallback == nil { cache.count(request.isNoStore ? .bypass : .miss) }
         return network.passed(
-            to: call, caching: AnswerCaching(.network, decided.status, fallback: fallback))
+            to: call, caching: AnswerCaching(.network, decided.status, standIn: fallback))
     }
 
     /// The answer to a request that may change what is there (RFC 9111 §4.4).

@@ -10,6 +10,8 @@ final class CallObserver: Sendable {
         var sent = 0
         var begun = 0
         var redirects = 0
+        /// Whether the call has ended: a transfer that it began for others as well may go on.
+        var isOver = false
     }
 
     /// The call's number.
@@ -44,6 +46,7 @@ final class CallObserver: Sendable {
 
     /// Tells what happened.
     func tell(_ kind: SessionEvent.Kind, hop: HTTPHop? = nil) {
+        guard !counts.withLock({ $0.isOver }) else { return }
         let event = SessionEvent(kind, call: number, elapsed: MonotonicTime.now().since(start))
         for instrument in instruments { instrument.observe(event, hop: hop) }
         hub.tell(event)
@@ -169,6 +172,7 @@ final class CallObserver: Sendable {
     func completed(_ exchange: HTTPExchange) async {
         let metrics = exchange.metrics
         tell(.finished(metrics.bare))
+        counts.withLock { $0.isOver = true }
         guard let delegate else { return }
         await delegate.collected(metrics, in: context)
         await delegate.completed(.answered(exchange), in: context)
@@ -177,6 +181,7 @@ final class CallObserver: Sendable {
     /// Tells that the call failed.
     func failed(_ error: any Error) async {
         tell(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
+        counts.withLock { $0.isOver = true }
         await delegate?.completed(.failed(error), in: context)
     }
 }

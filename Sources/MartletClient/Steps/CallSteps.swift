@@ -82,7 +82,7 @@ struct CallSteps {
             do {
                 await storeCookies(of: answer, to: request)
                 guard try await leadsOn(answer, from: request) else {
-                    guard let stale = answer.caching?.fallback else { return answer }
+                    guard let stale = answer.caching?.useFallback() else { return answer }
                     answer.finish()
                     return stale
                 }
@@ -130,8 +130,15 @@ struct CallSteps {
     }
 
     private func storeCookies(of answer: Answer, to request: Call) async {
-        guard answer.source == .network, let jar = call.cookieJar, answer.head.fields.contains("set-cookie")
-        else { return }
+        guard let jar = call.cookieJar else { return }
+        // What is stored set its cookies when it came; what validated it may set others.
+        guard answer.source == .network else {
+            if let values = answer.caching?.setCookies, !values.isEmpty {
+                await jar.store(setCookieBytes: values, from: request.url)
+            }
+            return
+        }
+        guard answer.head.fields.contains("set-cookie") else { return }
         await jar.store(
             setCookieBytes: answer.head.fields.rawValues(of: "set-cookie").map(Array.init), from: request.url)
     }
@@ -157,7 +164,8 @@ struct CallSteps {
         case .fail(let refusal): throw failure(refusal, answer, request)
         case .deliver: break
         }
-        if let delay = try await delay(after: head, of: request) {
+        // The cache would say the same again.
+        if answer.source == .network, let delay = try await delay(after: head, of: request) {
             if head.status == 408 { timeoutStatusCount += 1 }
             await give(up: answer, from: request, reason: .retry, delay: delay)
             tryCount += 1

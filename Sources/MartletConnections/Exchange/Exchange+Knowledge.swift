@@ -1,8 +1,23 @@
+package import MartletTransport
+
 package import MartletWire
 import Synchronization
 
 // What is known of an exchange, while it runs and behind its end.
 extension Exchange {
+    /// The clocks in force.
+    var clocks: ExchangeClocks {
+        guard let total = state.withLock({ $0.totalDeadline }) else { return givenClocks }
+        var clocks = givenClocks
+        clocks.totalDeadline = total
+        return clocks
+    }
+
+    /// Has the rest of it end by another total clock: that of a call that takes it over.
+    package func adopt(totalDeadline: MonotonicTime) {
+        state.withLock { $0.totalDeadline = totalDeadline }
+    }
+
     /// Whether the exchange is over: it was finished, or its response is complete.
     package var isFinished: Bool {
         state.withLock { $0.isReleased }

@@ -23,6 +23,8 @@ package final class Exchange: Sendable {
         var turn: BandwidthGovernor.Wait?
         /// When the last pause before the head ended: the clock of the head begins anew there.
         var headResumed: MonotonicTime?
+        /// When it must be over, where that was said later.
+        var totalDeadline: MonotonicTime?
     }
 
     /// The connection.
@@ -30,7 +32,7 @@ package final class Exchange: Sendable {
     /// Whether the connection has carried another exchange before.
     package let isReused: Bool
     let lease: Lease
-    let clocks: ExchangeClocks
+    let givenClocks: ExchangeClocks
     private let loop: EventLoop
     private let onUpload: (@Sendable (Int) -> Void)?
     let gate: (any TransferGate)?
@@ -51,7 +53,7 @@ package final class Exchange: Sendable {
         self.lease = lease
         connection = lease.connection
         isReused = lease.isReused
-        self.clocks = clocks
+        givenClocks = clocks
         self.loop = loop
         self.onUpload = onUpload
         self.gate = gate

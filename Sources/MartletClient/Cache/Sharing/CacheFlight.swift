@@ -10,49 +10,14 @@ import Synchronization
 /// those who read, and stops when none is left. What was received is kept in memory for a moment, and read back from the
 /// store by those who are slower; so that whatever the body's size, about a mebibyte of it is held.
 final class CacheFlight: Sendable {
-    /// What came of the request.
-    enum Landing: Sendable {
-        /// An answer that is not stored: it belongs to whoever takes it first, and the others ask for themselves.
-        case exchange
-        /// An answer that is stored as its body comes, for all.
-        case transfer(StoredVariant)
-        /// What was stored is still good.
-        case stored(StoredResponse, CachedAnswer)
-        /// An error that something stored can stand in for: it belongs to whoever takes it first, and the others have what
-        /// is stored.
-        case error
-        /// There was no answer.
-        case failed(any Error)
-    }
-
-    /// How the body ended.
-    enum End: Sendable {
-        /// It came whole, and was stored, if it could be.
-        case complete(StoredResponse?)
-        /// It did not.
-        case failed(any Error)
-    }
-
-    /// What a reader gets.
-    enum Piece {
-        /// Bytes.
-        case bytes([UInt8])
-        /// What is there has to be read back from the store, from this offset on.
-        case stored(ResponseWriter, at: UInt64)
-        /// The end.
-        case end
-        /// The transfer failed.
-        case failed(any Error)
-        /// Nothing yet.
-        case wait(OneShot<Void>)
-    }
-
     struct State {
         var landing: Landing?
         /// The network's answer.
         var network: Answer?
         /// What the cache says of it.
         var status: CacheStatus?
+        /// The cookies that came with the word that what is stored is good.
+        var setCookies: [[UInt8]] = []
         var isClaimed = false
         /// How far each of those who take part has read.
         var offsets: [UInt64: UInt64] = [:]
@@ -91,11 +56,17 @@ final class CacheFlight: Sendable {
     /// Pauses the exchange when it belongs to a caller who may.
     let gate = FlightGate()
     let state: Mutex<State>
+    /// Whether what it brings may answer requests that are made now: nothing was invalidated since it began.
+    let isCurrent: @Sendable () -> Bool
 
     /// A flight that has not begun.
     /// - Parameter isUnattended: Whether it goes on though nobody waits for it.
-    init(loop: EventLoop, watcher: CallWatcher?, isUnattended: Bool) {
+    init(
+        loop: EventLoop, watcher: CallWatcher?, isUnattended: Bool,
+        isCurrent: @escaping @Sendable () -> Bool
+    ) {
         self.loop = loop
+        self.isCurrent = isCurrent
         control = TransferControl(tellsProgress: false, watcher: watcher)
         state = Mutex(State(isUnattended: isUnattended))
     }
@@ -121,6 +92,9 @@ final class CacheFlight: Sendable {
     /// How many take part.
     var memberCount: Int { state.withLock { $0.offsets.count } }
 
+    /// How many bytes it holds in memory: for readers, and until they are written.
+    var heldByteCount: Int { state.withLock { Int($0.received - $0.start) + $0.pendingByteCount } }
+
     /// No longer takes part. When nobody does, the transfer is given up.
     func leave(_ member: UInt64) {
         let (isLast, unclaimed) = state.withLock { state -> (Bool, Answer?) in
@@ -134,6 +108,11 @@ final class CacheFlight: Sendable {
                 return (false, state.isClaimed ? nil : state.network)
             case nil, .transfer:
                 guard state.end == nil else { return (false, nil) }
+                if state.landing != nil, state.network?.announcedByteCount == state.received {
+                    // All of it has come: it is stored for others, though its reader did not wait for the end.
+                    state.isUnattended = true
+                    return (false, nil)
+                }
                 state.isGivenUp = true
                 return (true, nil)
             case .stored, .failed: return (false, nil)
@@ -160,6 +139,9 @@ final class CacheFlight: Sendable {
         }
     }
 
+    /// The cookies that came with the word that what is stored is good.
+    var setCookies: [[UInt8]] { state.withLock { $0.setCookies } }
+
     /// Takes the network's answer over, exchange and all; `nil` for all but the first.
     func claim() -> Answer? {
         state.withLock { state in
@@ -179,11 +161,14 @@ final class CacheFlight: Sendable {
     /// Tells all what came of the request.
     /// - Returns: Whether anybody was there to be told.
     @discardableResult
-    func land(_ landing: Landing, network: Answer? = nil, status: CacheStatus? = nil) -> Bool {
+    func land(
+        _ landing: Landing, network: Answer? = nil, status: CacheStatus? = nil, setCookies: [[UInt8]] = []
+    ) -> Bool {
         let (waiters, isWanted) = state.withLock { state -> ([OneShot<Void>], Bool) in
             state.landing = landing
             state.network = network
             state.status = status
+            state.setCookies = setCookies
             return (state.takeWaiters(), !state.offsets.isEmpty)
         }
         for waiter in waiters { waiter.fulfil(()) }
@@ -201,10 +186,10 @@ final class CacheFlight: Sendable {
     /// Takes the next bytes.
     func append(_ bytes: [UInt8]) {
         let (waiters, writes) = state.withLock { state -> ([OneShot<Void>], Bool) in
-            state.chunks.append(bytes)
+            state.chunks.gather(bytes)
             state.received += UInt64(bytes.count)
             if state.writer?.isAlive == true {
-                state.pending.append(bytes)
+                state.pending.gather(bytes)
                 state.pendingByteCount += bytes.count
             }
             trim(&state)

@@ -26,11 +26,15 @@ struct FlightDriver: Sendable {
         do {
             try await request()
         } catch {
-            if request.mode != .noStore, flight.isUnattended {
-                cache.tell(.revalidationFailed(url: request.key.url))
-            }
+            noteFailure(error)
             flight.land(.failed(error))
         }
+    }
+
+    /// Behind an answer that was served stale nobody else is told; its end with the session is none.
+    private func noteFailure(_ error: (any Error)?) {
+        guard flight.isUnattended, !(error is CancellationError) else { return }
+        cache.tell(.revalidationFailed(url: request.key.url))
     }
 
     /// The fields that the cache adds to a request.
@@ -53,6 +57,10 @@ struct FlightDriver: Sendable {
                 core: core, dialer: dialer, call: fields.isEmpty ? call : call.asking(fields),
                 control: flight.control, gate: flight.gate)
             let network = try await runner.run()
+            let cookies = network.head.fields.rawValues(of: "set-cookie").map { Array($0) }
+            if flight.isUnattended, !cookies.isEmpty {
+                await call.cookieJar?.store(setCookieBytes: cookies, from: call.url)
+            }
             let decided = decider.received(network.head, requestTime: sent, responseTime: WallTime.now)
             let freshened = await cache.carryOut(decided, found, epoch)
             switch decided.delivery {
@@ -61,12 +69,14 @@ struct FlightDriver: Sendable {
                 fields = FieldBlock()
                 continue
             case .stored(let answer):
-                flight.land(.stored(freshened[answer.variant] ?? found[answer.variant], answer))
+                flight.land(
+                    .stored(freshened[answer.variant] ?? found[answer.variant], answer), setCookies: cookies)
                 await end(network)
             case .staleOnError:
-                cache.tell(.staleOnError(url: request.key.url, status: network.head.status))
+                noteFailure(nil)
                 hand(over: network, as: .error, decided.status)
             case .network:
+                if network.head.status >= 500 { noteFailure(nil) }
                 try await deliver(network, decided)
             }
             return
@@ -88,6 +98,7 @@ struct FlightDriver: Sendable {
         do {
             try await receive(network, writer)
         } catch {
+            noteFailure(error)
             await BlockingWorkers.shared.run { writer.abandon() }
             network.finish()
             flight.end(.failed(error))

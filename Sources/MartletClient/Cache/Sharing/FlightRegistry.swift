@@ -47,6 +47,13 @@ final class FlightRegistry: Sendable {
         var endCount: UInt64 = 0
         /// Those that ended last, the oldest first.
         var ended: [(key: Key, number: UInt64)] = []
+
+        mutating func retire(_ key: Key) {
+            flights[key] = nil
+            endCount += 1
+            ended.append((key, endCount))
+            if ended.count > FlightRegistry.memory { ended.removeFirst() }
+        }
     }
 
     /// How many ended ones are remembered.
@@ -63,9 +70,21 @@ final class FlightRegistry: Sendable {
         state.withLock { state in Array(state.flights.values) }.reduce(0) { $0 + $1.memberCount }
     }
 
-    /// Takes part in what is under way already, if anything is.
+    /// How many bytes of bodies on their way are held in memory.
+    var heldByteCount: Int {
+        state.withLock { state in Array(state.flights.values) }.reduce(0) { $0 + $1.heldByteCount }
+    }
+
+    /// Takes part in what is under way already, if anything is that others wait for, too.
+    ///
+    /// What validates something behind the backs of those who have it is left alone: whoever has not looked yet may have it
+    /// as well.
     func join(_ key: Key) -> FlightMember? {
-        state.withLock { $0.flights[key] }?.join()
+        guard let flight = state.withLock({ $0.flights[key] }), !flight.isUnattended, flight.isCurrent()
+        else {
+            return nil
+        }
+        return flight.join()
     }
 
     /// Takes part in what is under way, or begins it.
@@ -74,7 +93,12 @@ final class FlightRegistry: Sendable {
     ///   - make: Makes a transfer, which the caller is to start.
     func enter(_ key: Key, seen: UInt64, make: () -> CacheFlight) -> Place {
         state.withLock { state in
-            if let member = state.flights[key]?.join() { return .joined(member) }
+            if let flight = state.flights[key] {
+                if flight.isCurrent(), let member = flight.join() { return .joined(member) }
+                // What came of it is in the store now, or it is of no use to who asks now.
+                state.retire(key)
+                return .lookAgain
+            }
             if state.endCount > seen {
                 let isForgotten = state.ended.first.map { $0.number > seen + 1 } ?? true
                 if isForgotten || state.ended.contains(where: { $0.number > seen && $0.key == key }) {
@@ -102,10 +126,7 @@ final class FlightRegistry: Sendable {
     func end(_ key: Key, _ flight: CacheFlight) {
         state.withLock { state in
             guard state.flights[key] === flight else { return }
-            state.flights[key] = nil
-            state.endCount += 1
-            state.ended.append((key, state.endCount))
-            if state.ended.count > FlightRegistry.memory { state.ended.removeFirst() }
+            state.retire(key)
         }
     }
 }
