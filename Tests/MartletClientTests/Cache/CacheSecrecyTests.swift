@@ -1,0 +1,186 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@testable import MartletClient
+
+@Suite("What the cache keeps apart, and what it does not keep")
+struct CacheSecrecyTests {
+    private struct Signing: HTTPInterceptor {
+        let value: String
+
+        func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest {
+            var request = request
+            request.headerFields[.authorization] = value
+            return request
+        }
+    }
+
+    @Test("No-store of the server leaves nothing in memory and no file, while the body comes and after")
+    func noStoreOfServer() async throws {
+        try await noTrace(CacheScene.answer("", "no-store"), headers: HTTPFields())
+    }
+
+    @Test("No-store of the request leaves nothing in memory and no file, while the body comes and after")
+    func noStoreOfRequest() async throws {
+        try await noTrace(
+            CacheScene.answer("", "max-age=600"), headers: CacheScene.fields(("Cache-Control", "no-store")))
+    }
+
+    private func noTrace(_ head: OriginResponse, headers: HTTPFields) async throws {
+        let folder = try TemporaryFolder()
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { _ in
+            head.with {
+                $0.body = .stream(length: 600_000) { writer in
+                    try await writer.write([UInt8](repeating: 7, count: 300_000))
+                    try await signals.wait(for: "rest")
+                    try await writer.write([UInt8](repeating: 7, count: 300_000))
+                }
+            }
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, cache) = try CacheScene.session(folder)
+            await cache.flush()
+            let before = CacheScene.files(folder)
+            let request = try HTTPRequest(.get, origin, "/", headers)
+            try await session.stream(request) { _, body in
+                var count = 0
+                for try await piece in body {
+                    count += piece.count
+                    #expect(CacheScene.files(folder) == before)
+                    if count >= 300_000 { signals.raise("rest") }
+                }
+                #expect(count == 600_000)
+            }
+            await cache.flush()
+            #expect(CacheScene.files(folder) == before)
+            #expect(cache.statistics.memoryEntries == 0 && cache.statistics.diskEntries == 0)
+        }
+    }
+
+    @Test(
+        "User B never gets what user A got, however they say who they are",
+        arguments: ["field", "basic", "url", "interceptor"])
+    func users(way: String) async throws {
+        try await TestOrigin.withOrigin { request in
+            guard let user = request.fields["Authorization"] else {
+                return OriginResponse(
+                    401, fields: ["WWW-Authenticate": "Basic realm=\"x\"", "Cache-Control": "max-age=600"])
+            }
+            return CacheScene.answer(user, "max-age=600")
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            func get(_ user: String) async throws -> HTTPExchange {
+                switch way {
+                case "field":
+                    return try await session.get(
+                        origin.url(), headers: CacheScene.fields(("Authorization", "Bearer \(user)")))
+                case "basic":
+                    var options = RequestOptions()
+                    options.authentication = AuthenticationSettings(
+                        credentials: .basic(user: user, password: "p"))
+                    return try await session.get(origin.url(), options: options)
+                case "url":
+                    return try await session.get(
+                        origin.url().replacing("//", with: "//\(user):p@", maxReplacements: 1))
+                default:
+                    return try await session.with { $0.interceptors = [Signing(value: "Bearer \(user)")] }
+                        .get(origin.url())
+                }
+            }
+            let a = try await get("a")
+            let b = try await get("b")
+            #expect(a.statusCode == 200 && b.statusCode == 200)
+            #expect(a.source == .network && b.source == .network && a.text != b.text)
+            let count = origin.requests.count
+            #expect(try await get("a").text == a.text)
+            #expect(try await get("b").text == b.text)
+            #expect(origin.requests.count == count)
+            // Whoever has no credentials gets neither.
+            #expect(try await session.get(origin.url()).statusCode == 401)
+        }
+    }
+
+    @Test("A partition takes the place of the credential")
+    func partition() async throws {
+        try await TestOrigin.withOrigin { request in
+            CacheScene.answer(request.fields["Authorization"] ?? "", "max-age=600")
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            func get(_ user: String, _ partition: String) async throws -> HTTPExchange {
+                var options = RequestOptions()
+                options.cachePartition = partition
+                return try await session.get(
+                    origin.url(), headers: CacheScene.fields(("Authorization", user)), options: options)
+            }
+            #expect(try await get("token 1", "anna").text == "token 1")
+            #expect(try await get("token 2", "anna").text == "token 1")
+            #expect(try await get("token 3", "berta").text == "token 3")
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test("Requests of different users are never answered by one, also where nothing is stored yet")
+    func noSharing() async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { request in
+            try await signals.wait(for: "go")
+            return CacheScene.answer(request.fields["Authorization"] ?? "-", "max-age=600, public")
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, _) = try CacheScene.session()
+            let url = origin.url()
+            let tasks = (0..<6).map { number in
+                Task {
+                    try await session.get(
+                        url, headers: CacheScene.fields(("Authorization", "u\(number % 3)")))
+                }
+            }
+            #expect(await eventually { session.core.flights.memberCount == 6 && origin.requests.count == 3 })
+            signals.raise("go")
+            for (number, task) in tasks.enumerated() {
+                #expect(try await task.value.text == "u\(number % 3)")
+            }
+            #expect(origin.requests.count == 3)
+        }
+    }
+
+    @Test("Cookies that a stored answer set are not set again; those of a 304 are")
+    func cookies() async throws {
+        try await TestOrigin.withOrigin { request in
+            if request.fields["If-None-Match"] != nil {
+                return OriginResponse(304, fields: ["ETag": "\"1\"", "Set-Cookie": "of304=yes"])
+            }
+            return CacheScene.answer("x", "max-age=600", ["ETag": "\"1\"", "Set-Cookie": "first=1"])
+        } run: { origin async throws in
+            let jar = CookieJar()
+            let (session, _) = try CacheScene.session { $0.cookies = jar }
+            _ = try await session.get(origin.url())
+            #expect(await jar.allCookies.map(\.name) == ["first"])
+            await jar.removeAll()
+            #expect(try await session.get(origin.url()).source == .cache)
+            #expect(await jar.allCookies.isEmpty)
+            let validated = try await session.get(origin.url(), options: CacheScene.mode(.revalidate))
+            #expect(validated.source == .validatedCache)
+            #expect(await jar.allCookies.map(\.name) == ["of304"])
+        }
+    }
+
+    @Test("An answer that was chosen by the cookies is for those cookies")
+    func varyByCookie() async throws {
+        try await TestOrigin.withOrigin { request in
+            CacheScene.answer(request.fields["Cookie"] ?? "-", "max-age=600", ["Vary": "Cookie"])
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            for _ in 0..<3 {
+                for cookie in ["a=1", "a=2"] {
+                    let answer = try await session.get(
+                        origin.url(), headers: CacheScene.fields(("Cookie", cookie)))
+                    #expect(answer.text == cookie)
+                }
+            }
+            #expect(origin.requests.count == 2)
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+@testable import MartletClient
+
+@Suite("What is stale, and what may be served of it")
+struct CacheStaleTests {
+    /// Collects the events of a cache.
+    private final class Events: Sendable {
+        private let told = Mutex<[CacheEvent]>([])
+        private let task = Mutex<Task<Void, Never>?>(nil)
+
+        init(_ cache: ResponseCache) {
+            let events = cache.events
+            let reader = Task { [weak self] in for await event in events { self?.add(event) } }
+            task.withLock { $0 = reader }
+        }
+
+        deinit { task.withLock { $0 }?.cancel() }
+
+        private func add(_ event: CacheEvent) { told.withLock { $0.append(event) } }
+
+        var all: [CacheEvent] { told.withLock { $0 } }
+    }
+
+    @Test(
+        "Stale-while-revalidate: twenty have the stale body while the one validation waits, then it is fresh",
+        arguments: [true, false])
+    func whileRevalidating(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let signals = SignalBox()
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            guard counter.count > 1 else { return CacheScene.stale("old", CacheScene.staleWhileRevalidate) }
+            try await signals.wait(for: "go")
+            return CacheScene.answer("new")
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
+            let url = origin.url()
+            _ = try await session.get(url)
+            // Nothing lets the validation end before all of them have their answer.
+            for _ in 0..<5 { #expect(try await session.get(url).source == .staleCache) }
+            try await withThrowingTaskGroup(of: HTTPExchange.self) { group in
+                for _ in 0..<15 { group.addTask { try await session.get(url) } }
+                for try await answer in group {
+                    #expect(answer.source == .staleCache && answer.text == "old")
+                }
+            }
+            try await origin.waitForRequests(count: 2)
+            #expect(origin.requests.count == 2 && cache.statistics.revalidations == 1)
+            #expect(cache.statistics.staleHits == 20)
+            signals.raise("go")
+            #expect(await eventually { cache.statistics.stores == 2 && session.core.runningCount == 0 })
+            let fresh = try await session.get(url)
+            #expect(fresh.source == .cache && fresh.text == "new" && origin.requests.count == 2)
+        }
+    }
+
+    @Test("The failure of a validation behind a stale answer is an event alone", arguments: [true, false])
+    func failedRevalidation(hasAnswer: Bool) async throws {
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            guard counter.count > 1 else { return CacheScene.stale("old", CacheScene.staleWhileRevalidate) }
+            if hasAnswer { return OriginResponse(500) }
+            throw OriginFault(.close)
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session()
+            let events = Events(cache)
+            _ = try await session.get(origin.url())
+            #expect(try await session.get(origin.url()).source == .staleCache)
+            #expect(await eventually { !events.all.isEmpty && session.core.runningCount == 0 })
+            #expect(events.all == [.revalidationFailed(url: origin.url())])
+            #expect(cache.statistics.staleOnErrors == 0)
+            // It is still served, as long as it may be.
+            #expect(try await session.get(origin.url()).text == "old")
+        }
+    }
+
+    @Test("A validation behind a stale answer ends with its session")
+    func endsWithSession() async throws {
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            guard counter.count > 1 else { return CacheScene.stale("old", CacheScene.staleWhileRevalidate) }
+            throw OriginFault(.stall)
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            _ = try await session.get(origin.url())
+            #expect(try await session.get(origin.url()).source == .staleCache)
+            try await origin.waitForRequests(count: 2)
+            await session.invalidateAndCancel()
+            #expect(session.core.runningCount == 0)
+            #expect(await eventually { origin.openConnectionCount == 0 })
+        }
+    }
+
+    @Test(
+        "Stale-if-error: a server's error is replaced, and told as one event",
+        arguments: [500, 502, 503, 504])
+    func ifError(status: Int) async throws {
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            return counter.count == 1
+                ? CacheScene.stale("old", CacheScene.staleIfError) : OriginResponse(status)
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session()
+            let events = Events(cache)
+            _ = try await session.get(origin.url())
+            let answer = try await session.get(origin.url())
+            #expect(answer.source == .staleCache && answer.text == "old" && answer.statusCode == 200)
+            #expect(cache.statistics.staleOnErrors == 1 && cache.statistics.misses == 1)
+            #expect(await eventually { !events.all.isEmpty })
+            #expect(events.all == [.staleOnError(url: origin.url(), status: status)])
+        }
+    }
+
+    @Test("Stale-if-error: a connection that fails is replaced, from disk as well", arguments: [true, false])
+    func ifNoAnswer(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            guard counter.count > 1 else { return CacheScene.stale("old", CacheScene.staleIfError) }
+            throw OriginFault(.reset)
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session(
+                hasDisk ? folder : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))
+            _ = try await session.get(origin.url())
+            let answer = try await session.get(origin.url())
+            #expect(answer.source == .staleCache && answer.text == "old")
+            #expect(cache.statistics.staleOnErrors == 1)
+            // It is what stood there: a 404 is an answer, and no error of the server.
+            #expect(answer.cacheStatus?.contains("stale-if-error") == true)
+        }
+    }
+
+    @Test("Must-revalidate forbids what stale-if-error allows")
+    func mustRevalidate() async throws {
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            return counter.count == 1
+                ? CacheScene.stale("old", "max-age=60, stale-if-error=600, must-revalidate")
+                : OriginResponse(503)
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            _ = try await session.get(origin.url())
+            #expect(try await session.get(origin.url()).statusCode == 503)
+        }
+    }
+
+    @Test(
+        "The policy says for how long where nobody else does, and not at all by default",
+        arguments: [true, false])
+    func policy(allows: Bool) async throws {
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            return counter.count == 1 ? CacheScene.stale("old", "max-age=60") : OriginResponse(503)
+        } run: { origin async throws in
+            var options = ResponseCache.Options()
+            if allows { options.staleIfError = .seconds(3600) }
+            let (session, _) = try CacheScene.session(options: options)
+            _ = try await session.get(origin.url())
+            #expect(try await session.get(origin.url()).statusCode == (allows ? 200 : 503))
+        }
+    }
+
+    @Test("Retries come first, and what they bring is served and counted once", arguments: [true, false])
+    func retriesFirst(recovers: Bool) async throws {
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            if counter.count == 1 { return CacheScene.stale("old", CacheScene.staleIfError) }
+            return recovers && counter.count == 3 ? CacheScene.answer("new") : OriginResponse(503)
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session {
+                $0.retry = .transient(attempts: 3, backoff: .constant(.zero), budget: nil)
+            }
+            _ = try await session.get(origin.url())
+            let answer = try await session.get(origin.url())
+            #expect(answer.text == (recovers ? "new" : "old"))
+            #expect(answer.source == (recovers ? .network : .staleCache))
+            #expect(origin.requests.count == (recovers ? 3 : 4))
+            #expect(cache.statistics.staleOnErrors == (recovers ? 0 : 1))
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+@testable import MartletClient
+
+@Suite("Requests for the same that are made at once")
+struct CoalescingTests {
+    @Test("When all of fifty are cancelled, the transfer is given up, and the server sees it")
+    func allCancelled() async throws {
+        try await TestOrigin.withOrigin { _ in
+            throw OriginFault(.stall)
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            let url = origin.url()
+            let tasks = (0..<50).map { _ in Task { try await session.get(url) } }
+            #expect(await eventually { session.core.flights.memberCount == 50 && origin.requests.count == 1 })
+            for task in tasks { task.cancel() }
+            for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+            #expect(await eventually { origin.openConnectionCount == 0 })
+            #expect(await eventually { session.core.flights.memberCount == 0 })
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test(
+        "Cancelled in the middle of the body by all, the transfer is given up, and nothing is stored",
+        arguments: [true, false])
+    func allCancelledInBody(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { _ in
+            CacheScene.answer("").with {
+                $0.body = .pattern(1_000_000)
+                $0.fault = OriginFault(.stall, afterBodyBytes: 300_000)
+            }
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
+            let url = origin.url()
+            let tasks = (0..<5).map { _ in Task { try await session.get(url) } }
+            #expect(
+                await eventually {
+                    session.core.flights.heldByteCount > 100_000 || session.core.flights.memberCount == 5
+                })
+            for task in tasks { task.cancel() }
+            for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+            #expect(await eventually { origin.openConnectionCount == 0 })
+            #expect(cache.statistics.stores == 0 && cache.statistics.memoryEntries == 0)
+        }
+    }
+
+    @Test(
+        "An answer that must not be stored is for one: each of the others asks, and has one of its own",
+        arguments: [200, 500])
+    func uncacheable(status: Int) async throws {
+        let signals = SignalBox()
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            let number = counter.count
+            try await signals.wait(for: "go")
+            return OriginResponse(
+                status, fields: ["Cache-Control": "no-store"],
+                body: .text(String(repeating: "\(number % 10)", count: 5000)))
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, cache) = try CacheScene.session()
+            let url = origin.url()
+            let tasks = (0..<10).map { _ in Task { try await session.get(url) } }
+            #expect(await eventually { session.core.flights.memberCount == 10 && origin.requests.count == 1 })
+            signals.raise("go")
+            for task in tasks {
+                let answer = try await task.value
+                #expect(answer.statusCode == status && answer.source == .network && answer.body.count == 5000)
+                #expect(Set(answer.body).count == 1)
+            }
+            #expect(origin.requests.count == 10 && cache.statistics.memoryEntries == 0)
+            #expect(cache.statistics.misses == 10 && cache.statistics.shared == 0)
+        }
+    }
+
+    @Test("Requests that differ in a field are never answered by one")
+    func differingFields() async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { request in
+            try await signals.wait(for: "go")
+            return CacheScene.answer(
+                request.fields["Accept-Language"] ?? "-", "max-age=600", ["Vary": "Accept-Language"])
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, _) = try CacheScene.session()
+            let url = origin.url()
+            let tasks = (0..<8).map { number in
+                Task {
+                    try await session.get(
+                        url, headers: CacheScene.fields(("Accept-Language", number % 2 == 0 ? "de" : "fr")))
+                }
+            }
+            #expect(await eventually { session.core.flights.memberCount == 8 && origin.requests.count == 2 })
+            signals.raise("go")
+            for (number, task) in tasks.enumerated() {
+                #expect(try await task.value.text == (number % 2 == 0 ? "de" : "fr"))
+            }
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test("The total clock of the one who came first ends it alone")
+    func leaderTimesOut() async throws {
+        var total = Duration.seconds(1)
+        while try await !leaderTimesOut(after: total) {
+            total *= 4
+            try #require(total < Patience.ending, "nobody joined in time")
+        }
+    }
+
+    /// - Returns: Whether the other joined before the clock of the first ran out.
+    private func leaderTimesOut(after total: Duration) async throws -> Bool {
+        let signals = SignalBox()
+        return try await TestOrigin.withOrigin { _ in
+            try await signals.wait(for: "go")
+            return CacheScene.answer("late")
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, _) = try CacheScene.session()
+            let url = origin.url()
+            let isOver = Mutex(false)
+            let leader = Task {
+                defer { isOver.withLock { $0 = true } }
+                return try await session.get(url, options: RequestOptions(timeouts: .patient(total: total)))
+            }
+            _ = await eventually { session.core.flights.memberCount == 1 || isOver.withLock { $0 } }
+            let other = Task { try await session.get(url) }
+            _ = await eventually { session.core.flights.memberCount == 2 || isOver.withLock { $0 } }
+            let hasJoined = session.core.flights.memberCount == 2
+            let error = await #expect(throws: HTTPError.self) { try await leader.value }
+            #expect(error?.code == .timedOut && error?.clock == .total)
+            signals.raise("go")
+            #expect(try await other.value.text == "late")
+            if hasJoined { #expect(origin.requests.count == 1) }
+            return hasJoined
+        }
+    }
+
+    @Test("The total clock ends the body of an answer that is not stored")
+    func totalOfUncacheable() async throws {
+        try await TestOrigin.withOrigin { _ in
+            CacheScene.answer("", "no-store").with {
+                $0.body = .pattern(1_000_000)
+                $0.fault = OriginFault(.stall, afterBodyBytes: 100_000)
+            }
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(
+                    origin.url(), options: RequestOptions(timeouts: .patient(total: .seconds(1))))
+            }
+            #expect(error?.code == .timedOut && error?.clock == .total)
+        }
+    }
+
+    @Test("A body limit of one reader does not hurt the others", arguments: [true, false])
+    func bodyLimit(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { _ in
+            try await signals.wait(for: "go")
+            return CacheScene.answer("").with { $0.body = .pattern(500_000) }
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, _) = try CacheScene.session(hasDisk ? folder : nil)
+            let url = origin.url()
+            let small = Task { try await session.get(url, options: RequestOptions(bodyLimit: .bytes(1000))) }
+            let whole = (0..<3).map { _ in Task { try await session.get(url) } }
+            #expect(await eventually { session.core.flights.memberCount == 4 && origin.requests.count == 1 })
+            signals.raise("go")
+            let error = await #expect(throws: HTTPError.self) { try await small.value }
+            #expect(error?.code == .bodyTooLarge)
+            for task in whole {
+                let body = try await task.value.body
+                #expect(body.count == 500_000 && TestPattern.firstMismatch(in: body, at: 0) == nil)
+            }
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("A pause of one reader does not hold the others", arguments: [true, false])
+    func pause(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { _ in
+            CacheScene.answer("").with {
+                $0.body = .stream(length: 3_000_000) { writer in
+                    try await writer.write(TestPattern.bytes(from: 0, count: 1000))
+                    try await signals.wait(for: "go")
+                    try await writer.write(TestPattern.bytes(from: 1000, count: 2_999_000))
+                }
+            }
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, _) = try CacheScene.session(hasDisk ? folder : nil)
+            let request = try HTTPRequest(.get, origin)
+            let paused = await session.task(for: request)
+            _ = try await paused.response
+            await paused.pause()
+            let url = origin.url()
+            let other = Task { try await session.get(url) }
+            #expect(await eventually { session.core.flights.memberCount == 2 })
+            signals.raise("go")
+            let body = try await other.value.body
+            #expect(body.count == 3_000_000 && TestPattern.firstMismatch(in: body, at: 0) == nil)
+            #expect(await paused.state == .paused)
+            await paused.resume()
+            #expect(try await paused.value.body == body)
+            #expect(origin.requests.count == 1)
+        }
+    }
+}
