@@ -131,7 +131,8 @@ let package = Package(
             name: "MartletClientTests",
             dependencies: [
                 "Martlet", "MartletClient", "MartletTesting", "CZlib", "MartletTransport",
-                "MartletConnections", "MartletWire", systemPackage, logging, metricsTestKit, inMemoryTracing,
+                "MartletConnections", "MartletStorage", "MartletWire", systemPackage, logging, metricsTestKit,
+                inMemoryTracing,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -130,11 +130,12 @@ final class CachedBody: Sendable {
         if case .transfer(let member) = source { member.leave() }
     }
 
-    /// The error of a stored body that turns out damaged as it is read. Its entry is gone then.
+    /// The error of a stored body that turns out damaged as it is read, whereupon its entry goes, or that the disk does
+    /// not give.
     static func damage(_ call: Call) -> HTTPError {
         HTTPError(
             .storedBodyDamaged, phase: .receivingBody,
-            message: "the stored body turned out damaged as it was read, and was removed",
+            message: "the stored body turned out damaged, or could not be read on",
             origin: call.url.origin.description)
     }
 }

@@ -40,6 +40,8 @@ final class CacheFlight: Sendable {
         /// How much can be read back.
         var stored: UInt64 = 0
         var writer: ResponseWriter?
+        /// Whether something could not be read back.
+        var isUnreadable = false
         var end: End?
         /// Where the receiving task waits.
         var pump: OneShot<Void>?
@@ -73,10 +75,12 @@ final class CacheFlight: Sendable {
 
     // MARK: Taking part
 
-    /// Takes part; `nil` where it is too late: nobody was left, or what came first is gone.
+    /// Takes part; `nil` where it is too late: nobody was left, what came first is gone, or what is asked for has changed.
     func join() -> FlightMember? {
+        guard isCurrent() else { return nil }
         let number = state.withLock { state -> UInt64? in
-            guard !state.isGivenUp, state.start == 0 || state.stored >= state.start else { return nil }
+            let isReadable = !state.isUnreadable && state.stored >= state.start
+            guard !state.isGivenUp, state.start == 0 || isReadable else { return nil }
             switch state.landing {
             case nil, .transfer: break
             default: return nil
@@ -330,11 +334,20 @@ final class CacheFlight: Sendable {
         wakePump()
     }
 
+    /// Notes that what is stored cannot be read back: nobody begins with that any more.
+    func noteUnreadable() {
+        state.withLock { $0.isUnreadable = true }
+    }
+
     /// Lets go of what no reader needs, or what can be read back.
     private func trim(_ state: inout State) {
         guard state.received - state.start > UInt64(CacheFlight.least) else { return }
         let slowest = state.offsets.values.min() ?? state.received
-        let dispensable = max(state.stored, slowest)
+        var dispensable = max(state.stored, slowest)
+        // Whoever reads first does not depend on the disk: not much is received ahead of it.
+        if !state.isUnattended, let fastest = state.offsets.values.max() {
+            dispensable = min(dispensable, fastest)
+        }
         while let first = state.chunks.first, state.received - state.start > UInt64(CacheFlight.least),
             state.start + UInt64(first.count) <= dispensable
         {

@@ -52,6 +52,7 @@ final class FlightMember: Sendable {
                 }
                 if control.isCancelled { throw CancellationError() }
                 guard case .success(let bytes) = read, !bytes.isEmpty else {
+                    flight.noteUnreadable()
                     throw CachedBody.damage(call)
                 }
                 flight.advance(number, by: bytes.count)

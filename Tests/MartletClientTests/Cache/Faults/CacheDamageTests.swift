@@ -1,0 +1,158 @@
+import FoundationEssentials
+import Martlet
+import MartletStorage
+import MartletTesting
+import Testing
+
+@testable import MartletClient
+
+@Suite("Requests past a cache whose files are damaged")
+struct CacheDamageTests {
+    /// What was done to a file.
+    enum Damage: String, CaseIterable, Sendable {
+        case emptied, cutByOne, halved, longer, foreign, future, removed
+
+        func applied(to bytes: [UInt8]) -> [UInt8]? {
+            switch self {
+            case .emptied: []
+            case .cutByOne: bytes.dropLast()
+            case .halved: Array(bytes.prefix(bytes.count / 2))
+            case .longer: bytes + [0]
+            case .foreign: Array("This file is another program's.\n".utf8)
+            case .future: Array(bytes.prefix(4)) + [0xFF, 0xFE] + Array(bytes.dropFirst(6))
+            case .removed: nil
+            }
+        }
+    }
+
+    /// A small response, and a larger one of two pieces.
+    private static let bodies = [(offset: 1, count: 100), (offset: 2, count: 300_000)]
+
+    private func fill(_ session: HTTPSession, _ origin: TestOrigin) async throws {
+        for body in CacheDamageTests.bodies {
+            try await CacheFaultScene.comesBack(body.offset, body.count, session, origin)
+        }
+    }
+
+    @Test(
+        "D13, D14: a flipped bit in any file is a miss or nothing, told where it matters, and mended by what is stored next"
+    )
+    func flipped() async throws {
+        let scene = try CacheFaultScene()
+        try await CacheFaultScene.withOrigin { origin in
+            let cache = try await scene.openedCache()
+            let session = scene.session(cache)
+            try await fill(session, origin)
+            await cache.flush()
+            // Entries, body, index and lock, in this order: which of them is what does not matter here.
+            let count = scene.names.count
+            #expect(count == 5)
+            for file in 0..<count {
+                for place in [0, 4, 6, 9, 13, 17, 40, 150, -90, -1] {
+                    let names = scene.names
+                    guard file < names.count else { continue }
+                    var bytes = try scene.contents(names[file])
+                    let index = place < 0 ? bytes.count + place : place
+                    guard bytes.indices.contains(index) else { continue }
+                    bytes[index] ^= 0x10
+                    try scene.write(bytes, to: names[file])
+                    let before = scene.events.count { $0.isDamage }
+                    let isEntry = names[file] != "lock" && names[file] != "index"
+                    let requests = origin.requests.count
+                    for body in CacheDamageTests.bodies {
+                        try await CacheFaultScene.get(body.offset, body.count, session, origin)
+                    }
+                    #expect(origin.requests.count == requests + (isEntry ? 1 : 0), "\(names[file]), \(index)")
+                    if isEntry { #expect(await eventually { scene.events.count { $0.isDamage } > before }) }
+                    try await fill(session, origin)
+                }
+            }
+            #expect(await scene.isTidy())
+        }
+    }
+
+    @Test(
+        "D13, D14, D15: a file that is cut, longer, foreign, of the future or missing is a miss",
+        arguments: Damage.allCases)
+    func damaged(_ damage: Damage) async throws {
+        let scene = try CacheFaultScene()
+        try await CacheFaultScene.withOrigin { origin in
+            let cache = try await scene.openedCache()
+            let session = scene.session(cache)
+            try await fill(session, origin)
+            await cache.flush()
+            for file in scene.names.indices {
+                let names = scene.names
+                guard file < names.count else { continue }
+                let bytes = try scene.contents(names[file])
+                if let changed = damage.applied(to: bytes) {
+                    try scene.write(changed, to: names[file])
+                } else {
+                    try scene.remove(names[file])
+                }
+                for body in CacheDamageTests.bodies {
+                    try await CacheFaultScene.get(body.offset, body.count, session, origin)
+                }
+                try await fill(session, origin)
+                // And so for whoever opens the folder then.
+                let other = scene.session(try await scene.openedCache())
+                try await fill(other, origin)
+                #expect(await scene.isTidy())
+            }
+        }
+    }
+
+    @Test(
+        "An index that is lost, cut or foreign costs the order of use and nothing else",
+        arguments: Damage.allCases)
+    func index(_ damage: Damage) async throws {
+        let scene = try CacheFaultScene()
+        try await CacheFaultScene.withOrigin { origin in
+            let cache = try await scene.openedCache()
+            let session = scene.session(cache)
+            for number in 0..<20 { try await CacheFaultScene.get(number, 100, session, origin) }
+            await cache.flush()
+            if let changed = damage.applied(to: try scene.contents("index")) {
+                try scene.write(changed, to: "index")
+            } else {
+                try scene.remove("index")
+            }
+            let other = scene.session(try await scene.openedCache())
+            // Each record stands for itself: those that are whole count.
+            let isPart = [.cutByOne, .halved, .longer].contains(damage)
+            #expect(await scene.hears { $0 == .indexed(count: 20, hadFile: isPart) })
+            for number in 0..<20 {
+                #expect(try await CacheFaultScene.get(number, 100, other, origin) == .cache)
+            }
+        }
+    }
+
+    @Test("D16: what is not the cache's is neither followed, nor read, nor removed")
+    func foreignFiles() async throws {
+        let scene = try CacheFaultScene()
+        let canary = scene.folder.path + "/canary"
+        try Data("alive".utf8).write(to: URL(fileURLWithPath: canary))
+        try await CacheFaultScene.withOrigin { origin in
+            let cache = try await scene.openedCache()
+            let session = scene.session(cache)
+            try await CacheFaultScene.get(1, 100, session, origin)
+            let entry = try #require(scene.entryFiles.first)
+            let manager = FileManager.default
+            for name in ["link", "sub/link"] {
+                try? manager.createDirectory(atPath: scene.path + "/sub", withIntermediateDirectories: true)
+                try manager.createSymbolicLink(
+                    atPath: "\(scene.path)/\(name)", withDestinationPath: canary)
+            }
+            try scene.write([1, 2, 3], to: "notes.txt")
+            try scene.remove(entry)
+            try manager.createSymbolicLink(atPath: "\(scene.path)/\(entry)", withDestinationPath: canary)
+            try await CacheFaultScene.get(1, 100, session, origin)
+            try await CacheFaultScene.get(2, 100_000, session, origin)
+            await cache.removeAll()
+            try await CacheFaultScene.comesBack(2, 100_000, session, origin)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: canary)) == Data("alive".utf8))
+            #expect(try scene.contents("notes.txt") == [1, 2, 3])
+            #expect(try manager.contentsOfDirectory(atPath: scene.path + "/sub") == ["link"])
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Glibc
+import Martlet
+import MartletStorage
+import MartletTesting
+import Testing
+
+@testable import MartletClient
+
+@Suite("Requests past a cache whose disk fails")
+struct CacheDiskFaultTests {
+    @Test(
+        "D4, D5, D7, D10, D11, D12: whatever fails, a request has its answer, and the cache comes back",
+        arguments: FaultyFileSystem.Call.allCases, [ENOSPC, EIO, EMFILE, EROFS, EACCES])
+    func failing(_ call: FaultyFileSystem.Call, _ code: Int32) async throws {
+        let scene = try CacheFaultScene()
+        try await CacheFaultScene.withOrigin { origin in
+            let session = scene.session(try await scene.openedCache())
+            try await CacheFaultScene.get(1, 100, session, origin)
+            try await CacheFaultScene.get(2, 100_000, session, origin)
+            scene.files.fail(.init(call, code: code))
+            for _ in 0..<2 {
+                for (offset, count) in [(1, 100), (2, 100_000), (3, 200), (4, 200_000)] {
+                    try await CacheFaultScene.get(offset, count, session, origin)
+                }
+            }
+            #expect(try await session.delete(origin.url("/1/100")).statusCode == 204)
+            #expect(try await CacheFaultScene.get(1, 100, session, origin) == .network)
+            scene.files.mend()
+            for (offset, count) in [(1, 100), (2, 100_000), (3, 200), (4, 200_000), (5, 300)] {
+                try await CacheFaultScene.comesBack(offset, count, session, origin)
+            }
+            let isBack = await eventually {
+                let last = scene.events.last { $0.isUnavailable || $0 == .recovered }
+                return last == nil || last == .recovered
+            }
+            #expect(isBack)
+        }
+        // What could not be removed meanwhile goes when the folder is opened next.
+        #expect(
+            await eventually {
+                scene.names.allSatisfy { !$0.hasPrefix("new.") }
+                    || (try? scene.cache(files: LinuxFileSystem())) == nil
+            })
+    }
+
+    @Test("D4, D5: a disk that is full from any file operation on, while a body streams, stores it or not")
+    func fullAtEachOperation() async throws {
+        let scene = try CacheFaultScene()
+        try await CacheFaultScene.withOrigin { origin in
+            let session = scene.session(try await scene.openedCache())
+            try await CacheFaultScene.get(0, 150_000, session, origin)
+            var operations = 0
+            while operations < 300 {
+                scene.files.fail(.init(nil, after: operations, code: ENOSPC))
+                let before = scene.files.count()
+                let offset = operations + 1
+                try await CacheFaultScene.get(offset, 150_000, session, origin)
+                let isDone = scene.files.count() - before <= operations
+                scene.files.mend()
+                try await CacheFaultScene.comesBack(offset, 150_000, session, origin)
+                if isDone { break }
+                operations += 1
+            }
+            #expect(operations > 5 && operations < 300)
+            #expect(await scene.hears { $0.isUnavailable })
+            #expect(await scene.hears { $0 == .recovered })
+        }
+    }
+
+    @Test(
+        "D5: a disk that fills up at any byte of a body passes it on, says so, and stores it once there is room"
+    )
+    func fillingUp() async throws {
+        let scene = try CacheFaultScene()
+        try await CacheFaultScene.withOrigin { origin in
+            let session = scene.session(try await scene.openedCache())
+            for (number, room) in stride(from: 0, through: 221_000, by: 13_000).enumerated() {
+                scene.files.fill(after: UInt64(room))
+                try await CacheFaultScene.get(number, 200_000, session, origin)
+                scene.files.mend()
+                try await CacheFaultScene.comesBack(number, 200_000, session, origin)
+            }
+            #expect(
+                await scene.hears {
+                    if case .unavailable(let reason) = $0 { reason.contains("space") } else { false }
+                })
+            #expect(await scene.isTidy())
+        }
+    }
+
+    @Test("D8: short reads and writes change nothing")
+    func shortPieces() async throws {
+        let scene = try CacheFaultScene()
+        scene.files.limitPieces(to: 1000)
+        try await CacheFaultScene.withOrigin { origin in
+            let session = scene.session(try scene.cache())
+            try await CacheFaultScene.comesBack(1, 3000, session, origin)
+            try await CacheFaultScene.comesBack(2, 100_000, session, origin)
+        }
+    }
+
+    @Test(
+        "D1, D2: a process that dies at any file operation leaves what the next one can serve, and nothing half"
+    )
+    func deaths() async throws {
+        let scene = try CacheFaultScene()
+        try await CacheFaultScene.withOrigin { origin in
+            for operations in stride(from: 0, to: 90, by: 2) {
+                // What is stopped stays so: the cache that dies also does nothing when it is let go.
+                let files = FaultyFileSystem()
+                files.stop(after: operations)
+                let dying = scene.session(try scene.cache(files: files))
+                try await CacheFaultScene.get(1, 100, dying, origin)
+                try await CacheFaultScene.get(operations, 70_000, dying, origin)
+                #expect(try await dying.delete(origin.url("/1/100")).statusCode == 204)
+                let next = scene.session(try await scene.openedCache())
+                try await CacheFaultScene.comesBack(1, 100, next, origin)
+                try await CacheFaultScene.comesBack(operations, 70_000, next, origin)
+            }
+        }
+        #expect(
+            await eventually {
+                !scene.names.contains { $0.hasPrefix("new.") } || (try? scene.cache()) == nil
+            })
+    }
+}

@@ -1,0 +1,92 @@
+import Glibc
+import Martlet
+import MartletStorage
+import MartletTesting
+import Testing
+
+@testable import MartletClient
+
+@Suite("A cache when memory runs short")
+struct CachePressureTests {
+    private static let numbers = 0..<20
+
+    private func fill(_ session: HTTPSession, _ origin: TestOrigin) async throws {
+        for number in CachePressureTests.numbers {
+            try await CacheFaultScene.get(number, 2000, session, origin)
+        }
+    }
+
+    @Test("K8: a warning halves what is in memory, a critical one empties it, and all of it is on disk then")
+    func pressure() async throws {
+        let scene = try CacheFaultScene()
+        let pressure = ManualMemoryPressure()
+        try await CacheFaultScene.withOrigin { origin in
+            let cache = try scene.cache(memory: .mebibytes(8), pressure: pressure.source)
+            #expect(await scene.hears { if case .indexed = $0 { true } else { false } })
+            let session = scene.session(cache)
+            // What the disk does not take is in memory alone.
+            scene.files.fill(after: 0)
+            try await fill(session, origin)
+            scene.files.mend()
+            #expect(scene.entryFiles.isEmpty)
+            let full = cache.statistics.memoryBytes
+            #expect(cache.statistics.memoryEntries == 20)
+            pressure.set(.warning)
+            #expect(await eventually { cache.statistics.memoryBytes <= full / 2 })
+            #expect(cache.statistics.memoryEntries >= 8)
+            #expect(await eventually { scene.entryFiles.count >= 10 })
+            pressure.set(.critical)
+            #expect(await eventually { cache.statistics.memoryBytes == 0 })
+            #expect(await eventually { scene.entryFiles.count == 20 })
+            for number in CachePressureTests.numbers {
+                #expect(try await CacheFaultScene.get(number, 2000, session, origin) == .cache)
+            }
+            #expect(origin.requests.count == 20)
+            pressure.set(.normal)
+            #expect(cache.statistics.memoryEntries > 0)
+        }
+    }
+
+    @Test("K8: pressure on a cache whose disk is full costs entries and nothing else")
+    func pressureWithoutDisk() async throws {
+        let scene = try CacheFaultScene()
+        let pressure = ManualMemoryPressure()
+        try await CacheFaultScene.withOrigin { origin in
+            let cache = try scene.cache(memory: .mebibytes(8), pressure: pressure.source)
+            #expect(await scene.hears { if case .indexed = $0 { true } else { false } })
+            let session = scene.session(cache)
+            scene.files.fill(after: 0)
+            try await fill(session, origin)
+            pressure.set(.critical)
+            #expect(await eventually { cache.statistics.memoryEntries == 0 })
+            try await fill(session, origin)
+            scene.files.mend()
+            try await CacheFaultScene.comesBack(1, 2000, session, origin)
+        }
+    }
+
+    @Test("A cache that goes writes down what memory alone had, and the next one serves it")
+    func gone() async throws {
+        let scene = try CacheFaultScene()
+        try await CacheFaultScene.withOrigin { origin in
+            try await leaveUnwritten(scene, origin)
+            // The index is written last.
+            #expect(await eventually { scene.entryFiles.count == 20 && scene.names.contains("index") })
+            let next = scene.session(try await scene.openedCache())
+            for number in CachePressureTests.numbers {
+                #expect(try await CacheFaultScene.get(number, 2000, next, origin) == .cache)
+            }
+        }
+    }
+
+    /// Fills a cache that has no disk for the time, and lets go of it.
+    private func leaveUnwritten(_ scene: CacheFaultScene, _ origin: TestOrigin) async throws {
+        let cache = try await scene.openedCache(memory: .mebibytes(8))
+        let session = scene.session(cache)
+        scene.files.fill(after: 0)
+        try await fill(session, origin)
+        #expect(scene.entryFiles.isEmpty)
+        scene.files.mend()
+        await session.invalidateAndCancel()
+    }
+}

@@ -1,0 +1,169 @@
+import Martlet
+import MartletStorage
+import MartletTesting
+import Synchronization
+import Testing
+
+@testable import MartletClient
+
+@Suite("Several sessions on one cache, and several caches on one folder")
+struct CacheSharedFolderTests {
+    /// Bodies that say which they are, and change with each unsafe request.
+    final class Pages: Sendable {
+        private let versions = Mutex<[String: Int]>([:])
+
+        func answer(_ request: OriginRequest) -> OriginResponse {
+            let version = versions.withLock { versions in
+                if request.method != "GET" { versions[request.path, default: 0] += 1 }
+                return versions[request.path, default: 0]
+            }
+            if request.method != "GET" { return .text("\(version)") }
+            return OriginResponse(
+                200, fields: ["Cache-Control": "max-age=600", "X-Version": "\(version)"],
+                body: .text(Pages.body(request.path, version)))
+        }
+
+        static func body(_ path: String, _ version: Int) -> String {
+            // Some in memory, some in their entry, some in files of their own.
+            let count = (path.utf8.reduce(version) { $0 &* 31 &+ Int($1) } & 0xFFFF) + 1
+            return "\(path) \(version) " + String(repeating: "\(version % 10)", count: count)
+        }
+
+        /// The version of a page that is just what the origin sent; `nil` for any other.
+        static func version(_ exchange: HTTPExchange, _ path: String) -> Int? {
+            guard let name = HTTPField.Name("X-Version"),
+                let version = exchange.response.headerFields[name].flatMap({ Int($0) }),
+                exchange.text == body(path, version)
+            else { return nil }
+            return version
+        }
+    }
+
+    /// Gets and changes pages in an order of its own, and counts wrong ones.
+    private static func work(
+        _ session: HTTPSession, _ origin: TestOrigin, seed: UInt64, turns: Int, pages: UInt64
+    ) async throws -> Int {
+        var state = seed
+        var wrong = 0
+        for _ in 0..<turns {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let path = "/page/\((state >> 33) % pages)"
+            if (state >> 20) % 10 == 0 {
+                _ = try await session.put(origin.url(path), body: .bytes([1]))
+            } else if Pages.version(try await session.get(origin.url(path)), path) == nil {
+                wrong += 1
+            }
+        }
+        return wrong
+    }
+
+    @Test("D20: two caches on one folder, two hundred URLs read and changed by both: never a wrong body")
+    func twoCaches() async throws {
+        let scene = try CacheFaultScene()
+        let pages = Pages()
+        try await TestOrigin.withOrigin {
+            pages.answer($0)
+        } run: { origin async throws in
+            let sessions = [
+                scene.session(try scene.cache(memory: .kibibytes(256), disk: .mebibytes(4))),
+                scene.session(try scene.cache(memory: .bytes(0), disk: .mebibytes(4))),
+            ]
+            let wrong = try await withThrowingTaskGroup(of: Int.self) { group in
+                for worker in 0..<6 {
+                    group.addTask {
+                        try await CacheSharedFolderTests.work(
+                            sessions[worker % 2], origin, seed: UInt64(worker) + 1, turns: 150, pages: 200)
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+            #expect(wrong == 0)
+            let later = scene.session(try await scene.openedCache(disk: .mebibytes(4)))
+            var hits = 0
+            for number in 0..<200 {
+                let exchange = try await later.get(origin.url("/page/\(number)"))
+                #expect(Pages.version(exchange, "/page/\(number)") != nil)
+                if exchange.source == .cache { hits += 1 }
+            }
+            #expect(hits > 0)
+            #expect(!scene.events.contains { $0.isDamage })
+            #expect(await scene.isTidy())
+        }
+    }
+
+    @Test("Whoever changes a page sees no older one behind it, also with two sessions on one cache")
+    func ownWrites() async throws {
+        let scene = try CacheFaultScene()
+        let pages = Pages()
+        try await TestOrigin.withOrigin {
+            pages.answer($0)
+        } run: { origin async throws in
+            let cache = try await scene.openedCache(memory: .mebibytes(1))
+            let sessions = [scene.session(cache), scene.session(cache)]
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for worker in 0..<6 {
+                    group.addTask {
+                        for turn in 0..<60 {
+                            let path = "/page/\((turn + worker) % 5)"
+                            let session = sessions[worker % 2]
+                            guard turn % 6 == 0 else {
+                                let version = Pages.version(try await session.get(origin.url(path)), path)
+                                #expect(version != nil)
+                                continue
+                            }
+                            let put = try await session.put(origin.url(path), body: .bytes([1]))
+                            let written = try #require(Int(put.text))
+                            let seen = Pages.version(try await session.get(origin.url(path)), path)
+                            #expect(seen.map { $0 >= written } == true)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test("A request behind an unsafe one does not join the transfer of one before it")
+    func olderTransfer() async throws {
+        let scene = try CacheFaultScene()
+        let signals = SignalBox()
+        let turns = Mutex(0)
+        try await TestOrigin.withOrigin { request in
+            guard request.method == "GET" else { return OriginResponse(204) }
+            let turn = turns.withLock { turns in
+                turns += 1
+                return turns
+            }
+            guard turn == 1 else { return ResponseCacheTests.fresh("new") }
+            return OriginResponse(
+                200, fields: ["Cache-Control": "max-age=600"],
+                body: .stream(length: 6) { writer in
+                    try await writer.write("old")
+                    try await signals.wait(for: "go")
+                    try await writer.write("old")
+                })
+        } run: { origin async throws in
+            signals.use(origin)
+            let session = scene.session(try await scene.openedCache(memory: .mebibytes(1)))
+            try await session.stream(try HTTPRequest(.get, origin, "/x")) { _, body in
+                var text = ""
+                for try await piece in body {
+                    if text.isEmpty {
+                        _ = try await session.post(origin.url("/x"), body: .bytes([1]))
+                        let later = Task { try await session.get(origin.url("/x")).text }
+                        // One that joined would wait for what comes only now.
+                        #expect(
+                            await eventually {
+                                turns.withLock { $0 } == 2 || session.core.flights.memberCount > 1
+                            })
+                        signals.raise("go")
+                        #expect(try await later.value == "new")
+                    }
+                    text += String(decoding: piece, as: UTF8.self)
+                }
+                #expect(text == "oldold")
+            }
+            #expect(try await session.get(origin.url("/x")).text == "new")
+        }
+    }
+}

@@ -1,0 +1,10 @@
+import Synchronization
+
+/// Whether something has come to a point.
+final class Reached: Sendable {
+    private let state = Mutex(false)
+
+    var isReached: Bool { state.withLock { $0 } }
+
+    func note() { state.withLock { $0 = true } }
+}
