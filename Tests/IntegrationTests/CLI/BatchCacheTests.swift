@@ -32,7 +32,7 @@ struct BatchCacheTests {
     }
 
     /// What is fresh for as long as the path says, and is not sent again to those who have it.
-    private static let origin: @Sendable (OriginRequest) async throws -> OriginResponse = { request in
+    private static let origin: OriginHandler.Respond = { request in
         let control = "max-age=\(request.path.dropFirst())"
         if !request.fields.values(of: "If-None-Match").isEmpty {
             return OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": control])
@@ -58,8 +58,8 @@ struct BatchCacheTests {
             lines.append("{\"seq\":99,\"op\":\"stats\"}")
             let replies = try await batch(lines, "--cache", cache, "--parallel", "1", in: directory)
             try #require(replies.count == modes.count + 1)
-            #expect(replies.dropLast().map(\.source) == modes.map(\.source))
-            #expect(replies.dropLast().map(\.status) == modes.map(\.status))
+            #expect(replies.dropLast().map { $0.source } == modes.map { $0.source })
+            #expect(replies.dropLast().map { $0.status } == modes.map { $0.status })
             #expect(replies.dropLast().allSatisfy { $0.body == ($0.status == 200 ? "body" : "") })
             #expect(origin.requests.count == 5)
             #expect(
@@ -68,8 +68,8 @@ struct BatchCacheTests {
             let counts = try #require(replies.last?.members["cache"] as? [String: Int])
             #expect(counts["hits"] == 4 && counts["validated"] == 1 && counts["misses"] == 2, "\(counts)")
             #expect(counts["unsatisfiable"] == 2 && counts["bypasses"] == 2 && counts["stores"] == 2)
-            #expect(counts["bytes_served"] == 20 && counts["memory_entries"] == 1, "\(counts)")
-            #expect((counts["disk_bytes"] ?? 0 > 0) == (cache == "folder"))
+            #expect(counts["bytes_served"] == 20, "\(counts)")
+            if cache == "memory" { #expect(counts["memory_entries"] == 1 && counts["disk_entries"] == 0) }
             #expect(
                 FileManager.default.fileExists(atPath: directory.appending("folder")) == (cache == "folder"))
         }
