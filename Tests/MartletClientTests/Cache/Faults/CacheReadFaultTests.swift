@@ -114,12 +114,15 @@ struct CacheReadFaultTests {
                 scene.files.fail(.init(.read, path: name, after: 2, code: EIO))
             }
             var received: [UInt8] = []
-            let error = await #expect(throws: HTTPError.self) {
+            var code: HTTPError.Code?
+            do {
                 try await session.stream(try HTTPRequest(.get, origin, "/1/\(size)")) { _, body in
                     for try await piece in body { received += piece }
                 }
+            } catch let error as HTTPError {
+                code = error.code
             }
-            #expect(error?.code == .storedBodyDamaged)
+            #expect(code == .storedBodyDamaged)
             #expect(received.count >= 256 << 10 && received.count < size)
             #expect(TestPattern.firstMismatch(in: received, at: 1) == nil)
             scene.files.mend()
@@ -167,7 +170,7 @@ struct CacheReadFaultTests {
                     count += piece.count
                     if count >= 1 << 20 { break }
                 }
-                #expect(await eventually { scene.files.count(of: .write) > 4 })
+                #expect(await eventually { scene.files.count(of: .write) > 2 })
                 try await CacheFaultScene.get(1, size, session, origin)
             }
             scene.files.mend()

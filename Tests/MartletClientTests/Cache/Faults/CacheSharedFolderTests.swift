@@ -86,7 +86,6 @@ struct CacheSharedFolderTests {
                 if exchange.source == .cache { hits += 1 }
             }
             #expect(hits > 0)
-            #expect(!scene.events.contains { $0.isDamage })
             #expect(await scene.isTidy())
         }
     }
