@@ -13,7 +13,7 @@ final class VersionedPage: Sendable {
             version.withLock { $0 += 1 }
             return OriginResponse(204)
         }
-        let number = version.withLock(\.self)
+        let number = version.withLock { $0 }
         let tag = "\"\(number)\""
         var fields = fields
         fields["ETag"] = tag

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// nginx as a shared cache before one origin, by the configuration that the documentation quotes.
 final class NginxCache: RealServer {

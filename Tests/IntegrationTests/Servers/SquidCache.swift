@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// Squid as a shared cache, by the configuration that the documentation quotes.
 ///

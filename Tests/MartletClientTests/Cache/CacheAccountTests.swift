@@ -1,6 +1,5 @@
 import Martlet
 import MartletTesting
-import Synchronization
 import Testing
 
 @testable import MartletClient
@@ -50,7 +49,7 @@ struct CacheAccountTests {
             signals.use(origin)
             let delegate = RecordingDelegate()
             let (session, _) = try CacheScene.session { $0.delegate = delegate }
-            let told = Mutex<[SessionEvent]>([])
+            let told = Shared<[SessionEvent]>([])
             let events = session.events
             let reader = Task { for await event in events { told.withLock { $0.append(event) } } }
             let url = origin.url()
@@ -106,7 +105,7 @@ struct CacheAccountTests {
             }
         } run: { origin async throws in
             let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
-            let served = Mutex(UInt64(0))
+            let served = Shared(UInt64(0))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for lane in 0..<lanes {
                     group.addTask {
@@ -133,7 +132,7 @@ struct CacheAccountTests {
     /// Makes a random request, and checks what comes.
     private static func ask(
         _ session: HTTPSession, _ origin: TestOrigin, _ random: inout SplitMix64,
-        _ served: borrowing Mutex<UInt64>
+        _ served: Shared<UInt64>
     ) async throws {
         let path =
             "/" + (["f", "f", "v", "n"].randomElement(using: &random) ?? "f")

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Martlet
 import MartletTesting
+import Synchronization
 import SystemPackage
 
 @testable import MartletClient
@@ -71,5 +72,21 @@ extension HTTPExchange {
     /// A field of the response.
     func field(_ name: String) -> String? {
         HTTPField.Name(name).flatMap { response.headerFields[$0] }
+    }
+}
+
+/// A value that several tasks look at and change.
+final class Shared<Value: Sendable>: Sendable {
+    private let state: Mutex<Value>
+
+    init(_ value: Value) { state = Mutex(value) }
+
+    /// Looks at the value, or changes it.
+    func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
+        state.withLock { value in
+            var copy = value
+            defer { value = copy }
+            return body(&copy)
+        }
     }
 }

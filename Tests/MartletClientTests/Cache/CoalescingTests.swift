@@ -1,6 +1,5 @@
 import Martlet
 import MartletTesting
-import Synchronization
 import Testing
 
 @testable import MartletClient
@@ -124,7 +123,7 @@ struct CoalescingTests {
             signals.use(origin)
             let (session, _) = try CacheScene.session()
             let url = origin.url()
-            let isOver = Mutex(false)
+            let isOver = Shared(false)
             let leader = Task {
                 defer { isOver.withLock { $0 = true } }
                 return try await session.get(url, options: RequestOptions(timeouts: .patient(total: total)))

@@ -1,6 +1,5 @@
 import Martlet
 import MartletTesting
-import Synchronization
 import SystemPackage
 import Testing
 
@@ -44,12 +43,12 @@ struct SharedBodyTests {
             let cache = try ResponseCache.at(FilePath(folder.path).appending("cache"), disk: .gibibytes(1))
             let session = HTTPSession.own { $0.cache = cache }
             let request = try HTTPRequest(.get, origin)
-            let most = Mutex(0)
+            let most = Shared(0)
             let look: @Sendable (UInt64) async throws -> Void = { _ in
                 let held = session.core.flights.heldByteCount
                 most.withLock { $0 = max($0, held) }
             }
-            let reached = Mutex(UInt64(0))
+            let reached = Shared(UInt64(0))
             let first = Task {
                 try await SharedBodyTests.read(session, request) { offset in
                     reached.withLock { $0 = offset }
@@ -78,8 +77,8 @@ struct SharedBodyTests {
         } run: { origin async throws in
             let (session, _) = try CacheScene.session(hasDisk ? folder : nil)
             let request = try HTTPRequest(.get, origin)
-            let isOver = Mutex(false)
-            let hasBegun = Mutex(false)
+            let isOver = Shared(false)
+            let hasBegun = Shared(false)
             let slow = Task {
                 try await SharedBodyTests.read(session, request) { _ in
                     hasBegun.withLock { $0 = true }

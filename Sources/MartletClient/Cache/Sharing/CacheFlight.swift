@@ -343,7 +343,9 @@ final class CacheFlight: Sendable {
     private func trim(_ state: inout State) {
         guard state.received - state.start > UInt64(CacheFlight.least) else { return }
         let slowest = state.offsets.values.min() ?? state.received
-        var dispensable = max(state.stored, slowest)
+        // As long as it is being stored, nothing goes that has not been written: whoever joins has to find it there.
+        let isStoring = state.writer?.isAlive == true
+        var dispensable = isStoring ? state.stored : max(state.stored, slowest)
         // Whoever reads first does not depend on the disk: not much is received ahead of it.
         if !state.isUnattended, let fastest = state.offsets.values.max() {
             dispensable = min(dispensable, fastest)
