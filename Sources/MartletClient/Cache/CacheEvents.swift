@@ -1,6 +1,6 @@
 /// What happens in a cache, as an `AsyncSequence`: one subscription, with a buffer of its own.
 ///
-/// It begins where the sequence is made, and ends when the last copy of it and the last of its iterators are gone. A slow
+/// It begins where the sequence is made, the first of a cache's with the cache itself, and ends when the last copy of it and the last of its iterators are gone. A slow
 /// subscriber holds nobody up: when its buffer is full the oldest event is dropped, and ``CacheEvent/dropped(_:)`` says how
 /// many were. The sequence ends when the cache is gone, which it does not keep.
 public struct CacheEvents: AsyncSequence, Sendable {
@@ -14,8 +14,8 @@ public struct CacheEvents: AsyncSequence, Sendable {
 
     private let subscription: EventSubscription<CacheEvent>
 
-    init(_ hub: EventHub<CacheEvent>, limit: Int) {
-        subscription = EventSubscription(hub: hub, limit: limit) { .dropped($0) }
+    init(_ teller: CacheTeller) {
+        subscription = teller.subscribe(limit: CacheEvents.defaultBufferCount)
     }
 
     /// One pass over the events.

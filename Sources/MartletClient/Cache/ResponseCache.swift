@@ -52,7 +52,7 @@ public final class ResponseCache: Sendable {
     public let directory: FilePath?
     /// Counted by all who use it.
     private let counts = Mutex(CacheStatistics())
-    private let hub: EventHub<CacheEvent>
+    private let teller: CacheTeller
     private let work: Task<Void, Never>?
     private let ends = BodyEnds()
 
@@ -74,24 +74,24 @@ public final class ResponseCache: Sendable {
     package static func at(
         _ path: FilePath, memory: ByteCount, disk: ByteCount, options: Options, files: any FileSystem
     ) throws(CacheDirectoryError) -> ResponseCache {
-        let hub = EventHub<CacheEvent>()
+        let teller = CacheTeller()
         let tier = try DiskCache(
             directory: path.string, limit: UInt64(disk.bytes), order: options.eviction.order, files: files
-        ) { hub.tell(CacheEvent($0)) }
-        return ResponseCache(memory: memory, disk: tier, directory: path, options: options, hub: hub)
+        ) { teller.tell(CacheEvent($0)) }
+        return ResponseCache(memory: memory, disk: tier, directory: path, options: options, teller: teller)
     }
 
     /// A cache in memory alone, of 32 MiB by default.
     public static func memoryOnly(
         _ limit: ByteCount = .mebibytes(32), options: Options = Options()
     ) -> ResponseCache {
-        ResponseCache(memory: limit, disk: nil, directory: nil, options: options, hub: EventHub<CacheEvent>())
+        ResponseCache(memory: limit, disk: nil, directory: nil, options: options, teller: CacheTeller())
     }
 
     private init(
-        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, hub: EventHub<CacheEvent>
+        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, teller: CacheTeller
     ) {
-        self.hub = hub
+        self.teller = teller
         self.directory = directory
         let store = ResponseStore(memoryLimit: memory.bytes, disk: disk, order: options.eviction.order)
         self.store = store
@@ -111,7 +111,7 @@ public final class ResponseCache: Sendable {
 
     deinit {
         work?.cancel()
-        hub.end()
+        teller.end()
         // What memory alone has outlives it on disk; the index is written for the next who opens the folder.
         let store = store
         BlockingWorkers.shared.submit { store.flush() }
@@ -125,7 +125,7 @@ public final class ResponseCache: Sendable {
     // MARK: Its owner's
 
     /// What happens in it, as an `AsyncSequence`.
-    public var events: CacheEvents { CacheEvents(hub, limit: CacheEvents.defaultBufferCount) }
+    public var events: CacheEvents { CacheEvents(teller) }
 
     /// What it did so far, and what it holds.
     public var statistics: Statistics {
@@ -211,7 +211,7 @@ public final class ResponseCache: Sendable {
     }
 
     func tell(_ event: CacheEvent) {
-        hub.tell(event)
+        teller.tell(event)
     }
 
     /// Makes something of a secret that may be written down and still tells two of them apart.

@@ -47,14 +47,9 @@ final class CacheFaultScene: Sendable {
     func openedCache(memory: ByteCount = .bytes(0), disk: ByteCount = .mebibytes(256)) async throws
         -> ResponseCache
     {
-        let before = indexCount
         let cache = try cache(memory: memory, disk: disk)
-        #expect(await eventually { indexCount > before })
+        #expect(await eventually { cache.store.statistics.disk?.isIndexComplete == true })
         return cache
-    }
-
-    private var indexCount: Int {
-        events.count { if case .indexed = $0 { true } else { false } }
     }
 
     /// A session with a cache.
