@@ -16,7 +16,7 @@ final class CacheLock: Sendable {
 
     /// Runs a closure that owns the folder meanwhile. It must not take the lock again.
     ///
-    /// - Throws: what the closure throws; `EWOULDBLOCK` when another process has kept the lock for 200 ms, which none does
+    /// - Throws: what the closure throws; `EWOULDBLOCK` when another process has kept the lock for 2 s, which none does
     ///   but one that was stopped or writes to a disk that hangs; and what keeps the lock file from being opened.
     func withLock<Value: Sendable>(
         _ body: (inout CacheLedger) throws(StorageError) -> Value
@@ -74,7 +74,7 @@ final class CacheLock: Sendable {
     }
 
     private func wait(for file: OpenFile) throws(StorageError) {
-        for _ in 0..<400 {
+        for _ in 0..<4000 {
             if try folder.files.tryLock(file) { return }
             usleep(500)
         }

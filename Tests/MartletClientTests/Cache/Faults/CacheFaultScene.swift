@@ -126,14 +126,17 @@ final class CacheFaultScene: Sendable {
         return exchange.source
     }
 
-    /// Asks twice, and expects the second answer to come from the cache: it works.
+    /// Asks until an answer comes from the cache: it works.
     static func comesBack(
         _ offset: Int, _ count: Int, _ session: HTTPSession, _ origin: TestOrigin,
         _ location: SourceLocation = #_sourceLocation
     ) async throws {
-        try await get(offset, count, session, origin, location)
-        let source = try await get(offset, count, session, origin, location)
-        #expect(source == .cache, sourceLocation: location)
+        // A single response may go uncached where something else holds the folder's lock for too long, such as a cache
+        // that is just being given up; the cache is back when one is stored.
+        for _ in 0..<100 {
+            if try await get(offset, count, session, origin, location) == .cache { return }
+        }
+        Issue.record("nothing is stored any more", sourceLocation: location)
     }
 }
 
