@@ -6,7 +6,7 @@ extension ResponseStore {
         let key = response.head.key
         let representation = response.representation
         changing.withLock { changing in
-            noteChange(key.url)
+            defer { noteChange(key.url) }
             changing.leaving.removeAll { $0.representation == representation }
             if let held = memory.entry(of: key, representation: representation) { memory.remove(held.entry) }
             disk?.remove(key, generation: representation)
@@ -20,7 +20,7 @@ extension ResponseStore {
         ledger.withLock { $0.invalidate(key.url) }
         let keys: Set<CacheKey> = [key, CacheKey(url: key.url)]
         changing.withLock { changing in
-            noteChange(key.url)
+            defer { noteChange(key.url) }
             changing.leaving.removeAll { entry in
                 guard keys.contains(entry.head.key) else { return false }
                 ends.note(entry.head.key, entry.representation)
@@ -37,7 +37,7 @@ extension ResponseStore {
     package func removeAll() {
         ledger.withLock { $0.invalidateAll() }
         changing.withLock { changing in
-            changes.withLock { $0.invalidateAll() }
+            defer { changes.withLock { $0.invalidateAll() } }
             for entry in changing.leaving { ends.note(entry.head.key, entry.representation) }
             changing.leaving = []
             memory.removeAll()

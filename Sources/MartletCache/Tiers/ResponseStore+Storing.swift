@@ -46,6 +46,7 @@ extension ResponseStore {
         let url = head.key.url
         return changing.withLock { changing in
             writeDown(&changing)
+            defer { noteChange(url) }
             let isCurrent = { self.holds(epoch, for: url) }
             let isOnDisk = writer?.commit(trailers: trailers, if: isCurrent) ?? false
             let limit = memory.bodyLimit(for: head)
@@ -56,7 +57,6 @@ extension ResponseStore {
                 countRefusal()
                 return nil
             }
-            noteChange(url)
             counts.withLock { $0.stores += 1 }
             guard let body else {
                 memory.displace(by: head, representation: representation)
@@ -105,7 +105,8 @@ extension ResponseStore {
         }
     }
 
-    /// Notes that something else is stored for a URL from now on.
+    /// Notes that something else is stored for a URL from now on. It has to be the last that a change does: what is found
+    /// while it lasts may be what it removes, and must not move up behind it.
     @discardableResult
     func noteChange(_ url: String) -> InvalidationLedger.Epoch {
         changes.withLock { changes in

@@ -66,6 +66,8 @@ package final class FaultyFileSystem: FileSystem {
         var pieceLimit = Int.max
         /// Calls until nothing works any more, as after the end of the process.
         var callsLeft = Int.max
+        /// What happens before the next call of a kind.
+        var interludes: [Call: @Sendable () -> Void] = [:]
     }
 
     private let base: any FileSystem
@@ -95,6 +97,11 @@ package final class FaultyFileSystem: FileSystem {
     /// Lets so many calls more succeed, and none from then on: what is on disk then is what a killed process leaves.
     package func stop(after calls: Int) {
         state.withLock { $0.callsLeft = calls }
+    }
+
+    /// Has something happen just before the next call of a kind, on the thread that makes it.
+    package func interrupt(_ call: Call, with body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.interludes[call] = body }
     }
 
     /// Makes all calls work again.
@@ -188,6 +195,8 @@ package final class FaultyFileSystem: FileSystem {
     // MARK: Faults
 
     private func check(_ call: Call, _ path: String) throws(StorageError) {
+        let interlude = state.withLock { $0.interludes.removeValue(forKey: call) }
+        interlude?()
         let code = state.withLock { state -> Int32? in
             state.counts[call, default: 0] += 1
             guard state.callsLeft > 0 else { return EIO }

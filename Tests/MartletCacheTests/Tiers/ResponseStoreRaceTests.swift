@@ -1,4 +1,7 @@
+import Dispatch
+import Foundation
 import MartletCacheChild
+import MartletStorage
 import MartletWire
 import Synchronization
 import Testing
@@ -61,6 +64,46 @@ struct ResponseStoreRaceTests {
             #expect(try scene.entryFiles.isEmpty)
             #expect(try disk.statistics.byteCount == scene.allocated)
         }
+    }
+
+    /// What takes a response away.
+    enum Change: CaseIterable {
+        case invalidate, remove, removeAll, replaceInMemory
+    }
+
+    @Test(
+        "What is found on disk while it is being taken away does not move up behind that",
+        arguments: Change.allCases)
+    func movingUp(_ change: Change) throws {
+        let scene = try CacheFolderScene()
+        let files = FaultyFileSystem()
+        let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache(files: files))
+        let key = CacheKey(url: "a")
+        store.put("a", seed: 1)
+        store.trim(to: 0)
+        let old = try #require(store.all(key).first)
+        let found = Mutex<[StoredResponse]>([])
+        // The last moment at which it can still be found.
+        files.interrupt(.remove) {
+            let isDone = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                found.withLock { $0 = store.all(key) }
+                isDone.signal()
+            }
+            isDone.wait()
+        }
+        switch change {
+        case .invalidate: store.invalidate(key)
+        case .remove: store.remove(old)
+        case .removeAll: store.removeAll()
+        case .replaceInMemory:
+            // Disk and memory differ, since one of the two is full.
+            files.fill(after: 0)
+            store.put("a", seed: 2, time: 2000)
+        }
+        let late = try #require(found.withLock { $0.first { $0.seed == 1 } })
+        store.promote(late)
+        #expect(store.seed(of: "a") == (change == .replaceInMemory ? 2 : 0))
     }
 
     private func step(
