@@ -10,14 +10,20 @@ package struct MemoryStall: Hashable, Sendable {
     package var some: Int
     /// The share in which all tasks that could run waited; zero where the file has no such line.
     package var full: Int
+    /// For how long some task waited since the machine began, in microseconds; `nil` where the file does not say.
+    package var someTotal: UInt64?
+    /// For how long all of them did, in microseconds; `nil` where the file does not say.
+    package var fullTotal: UInt64?
 
     /// A stall.
-    package init(some: Int = 0, full: Int = 0) {
+    package init(some: Int = 0, full: Int = 0, someTotal: UInt64? = nil, fullTotal: UInt64? = nil) {
         self.some = some
         self.full = full
+        self.someTotal = someTotal
+        self.fullTotal = fullTotal
     }
 
-    /// The worse of two in each respect.
+    /// The worse of two shares in each respect; totals are each file's own.
     package func joined(_ other: MemoryStall) -> MemoryStall {
         MemoryStall(some: max(some, other.some), full: max(full, other.full))
     }
@@ -58,11 +64,16 @@ package struct MemoryStall: Hashable, Sendable {
             guard let word = words.dropFirst().first(where: { $0.starts(with: key) }),
                 let share = MemoryStall.hundredths(word.dropFirst(key.count))
             else { throw ParseError(line: number, field: "avg10") }
+            let sum = "total=".utf8
+            let total = words.first { $0.starts(with: sum) }
+                .flatMap { UInt64(String(decoding: $0.dropFirst(sum.count).prefix(21), as: UTF8.self)) }
             if isSome {
                 hasSome = true
                 some = max(some, share)
+                someTotal = total
             } else {
                 full = max(full, share)
+                fullTotal = total
             }
         }
         if !hasSome { throw ParseError(line: max(1, number), field: "some") }

@@ -10,20 +10,32 @@ final class PressureTrigger: IdleWatcher {
     struct Wish: Sendable {
         /// What its call means.
         var level: MemoryPressure
-        /// What is written to the file: which share, the limit and the time it is counted in, both in microseconds.
-        var limit: String
-        /// The same for those who may not ask for it: without the right `CAP_SYS_RESOURCE` the time has to be a multiple of
-        /// two seconds.
-        var modestLimit: String
+        /// Which share is meant.
+        var share: String
+        /// How long tasks may wait within a second, in microseconds.
+        var limit: UInt64
+
+        /// What is written to the file: the share, the limit and the time it is counted in, both in microseconds.
+        ///
+        /// Without the right `CAP_SYS_RESOURCE` the time has to be a multiple of two seconds.
+        var texts: [String] { [1, 2 as UInt64].map { "\(share) \($0 * limit) \($0 * 1_000_000)" } }
+
+        /// Its total in what a file says.
+        func total(in stall: MemoryStall?) -> UInt64? {
+            level == .critical ? stall?.fullTotal : stall?.someTotal
+        }
 
         /// What is asked of each file.
         static let all = [
-            Wish(level: .warning, limit: "some 150000 1000000", modestLimit: "some 300000 2000000"),
-            Wish(level: .critical, limit: "full 100000 1000000", modestLimit: "full 200000 2000000"),
+            Wish(level: .warning, share: "some", limit: 150_000),
+            Wish(level: .critical, share: "full", limit: 100_000),
         ]
     }
 
-    private let level: MemoryPressure
+    private let wish: Wish
+    private let file: PressureFile
+    /// Only the loop's thread reads and writes it.
+    private let growth: Mutex<StallGrowth>
     private let descriptor: Int32
     private let number: UInt32
     private let readiness: Readiness
@@ -47,7 +59,9 @@ final class PressureTrigger: IdleWatcher {
         self.descriptor = descriptor
         self.loop = loop
         self.called = called
-        level = wish.level
+        self.wish = wish
+        self.file = file
+        growth = Mutex(StallGrowth(limit: wish.limit, total: wish.total(in: file.read())))
     }
 
     deinit {
@@ -64,9 +78,9 @@ final class PressureTrigger: IdleWatcher {
             Glibc.close(descriptor)
             return nil
         }
-        for limit in [wish.limit, wish.modestLimit] {
+        for text in wish.texts {
             // The kernel takes the text with the zero behind it.
-            let count = unsafe limit.withCString { unsafe Glibc.write(descriptor, $0, limit.utf8.count + 1) }
+            let count = unsafe text.withCString { unsafe Glibc.write(descriptor, $0, text.utf8.count + 1) }
             if count > 0 { return descriptor }
         }
         Glibc.close(descriptor)
@@ -88,6 +102,8 @@ final class PressureTrigger: IdleWatcher {
     }
 
     func idleStreamStirred() {
-        if !isClosed.load(ordering: .acquiring) { called(level) }
+        guard !isClosed.load(ordering: .acquiring) else { return }
+        let total = wish.total(in: file.read())
+        if growth.withLock({ $0.counts(total) }) { called(wish.level) }
     }
 }

@@ -10,7 +10,7 @@ struct NginxCacheTests {
     private func client() -> HTTPSession {
         .plain {
             $0.proxy = .none
-            $0.cache = .memoryOnly()
+            $0.cache = .memoryOnly(options: .withoutPressure)
         }
     }
 

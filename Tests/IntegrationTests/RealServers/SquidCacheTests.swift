@@ -11,7 +11,7 @@ struct SquidCacheTests {
         let proxy = try ProxySettings.http("127.0.0.1:\(squid.port)")
         return .plain {
             $0.proxy = proxy
-            $0.cache = .memoryOnly()
+            $0.cache = .memoryOnly(options: .withoutPressure)
         }
     }
 
@@ -258,7 +258,7 @@ struct SquidCacheTests {
                 for _ in 0..<2 {
                     let session = try client(squid).with {
                         $0.tls.trust = .only(.text(origin.authorityPEM ?? ""))
-                        $0.cache = .memoryOnly()
+                        $0.cache = .memoryOnly(options: .withoutPressure)
                     }
                     #expect(try await session.get(origin.url("/a")).source == .network)
                     #expect(try await session.get(origin.url("/a")).source == .cache)

@@ -174,7 +174,7 @@ struct CacheModeTests {
             return CacheScene.answer("x", "", ["Content-Type": type, "Age": age])
         } run: { origin async throws in
             func isStored(_ path: String, _ rules: DefaultFreshness) async throws -> Bool {
-                var options = ResponseCache.Options()
+                var options = ResponseCache.Options.withoutPressure
                 options.defaultFreshness = rules
                 let (session, _) = try CacheScene.session(options: options)
                 _ = try await session.get(origin.url(path))

@@ -15,7 +15,7 @@ enum CacheScene {
 
     /// A session with a cache in memory alone, or in a folder with memory before it.
     static func session(
-        _ folder: TemporaryFolder? = nil, options: ResponseCache.Options = ResponseCache.Options(),
+        _ folder: TemporaryFolder? = nil, options: ResponseCache.Options = .withoutPressure,
         memory: ByteCount = .mebibytes(32), _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> (HTTPSession, ResponseCache) {
         let cache: ResponseCache =
@@ -65,6 +65,15 @@ enum CacheScene {
     static func files(_ folder: TemporaryFolder) -> [String] {
         let files = (try? FileManager.default.subpathsOfDirectory(atPath: folder.path)) ?? []
         return files.filter { !$0.hasSuffix("/index") && !$0.hasSuffix("/lock") }.sorted()
+    }
+}
+
+extension ResponseCache.Options {
+    /// The defaults, whatever becomes of the machine's memory meanwhile: what was stored is still there.
+    static var withoutPressure: ResponseCache.Options {
+        var options = ResponseCache.Options()
+        options.memoryPressure = nil
+        return options
     }
 }
 

@@ -164,7 +164,7 @@ struct CacheStaleTests {
             counter.add()
             return counter.count == 1 ? CacheScene.stale("old", "max-age=60") : OriginResponse(503)
         } run: { origin async throws in
-            var options = ResponseCache.Options()
+            var options = ResponseCache.Options.withoutPressure
             if allows { options.staleIfError = .seconds(3600) }
             let (session, _) = try CacheScene.session(options: options)
             _ = try await session.get(origin.url())

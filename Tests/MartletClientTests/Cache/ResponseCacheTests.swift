@@ -13,7 +13,9 @@ struct ResponseCacheTests {
         _ folder: TemporaryFolder? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSession {
         let cache: ResponseCache =
-            if let folder { try .at(FilePath(folder.path).appending("cache")) } else { .memoryOnly() }
+            if let folder { try .at(FilePath(folder.path).appending("cache")) } else {
+                .memoryOnly(options: .withoutPressure)
+            }
         return HTTPSession.own { configuration in
             configuration.cache = cache
             change(&configuration)

@@ -1,5 +1,6 @@
-import MartletTransport
 import Testing
+
+@testable import MartletTransport
 
 @Suite("Pressure files")
 struct MemoryStallTests {
@@ -15,19 +16,39 @@ struct MemoryStallTests {
             full avg10=0.07 avg60=0.00 avg300=0.00 total=227345
 
             """)
-        #expect(stall == MemoryStall(some: 1_234, full: 7))
+        #expect(stall == MemoryStall(some: 1_234, full: 7, someTotal: 301_898, fullTotal: 227_345))
     }
 
     @Test("A file without a line for all tasks, as some kernels have it, has none of them waiting")
     func someAlone() throws {
         let stall = try MemoryStallTests.parse("some avg10=100.00 avg60=0.00 avg300=0.00 total=1")
-        #expect(stall == MemoryStall(some: 10_000))
+        #expect(stall == MemoryStall(some: 10_000, someTotal: 1))
     }
 
     @Test("Lines and fields of kernels to come are passed over")
     func unknown() throws {
         let stall = try MemoryStallTests.parse("most avg10=x\nsome avg5=y avg10=0.50 avg60=0.00 z\n\n")
         #expect(stall == MemoryStall(some: 50))
+    }
+
+    @Test(
+        "A total that is missing or none is not known",
+        arguments: ["", "total=", "total=x", "total=-1", "total=99999999999999999999"])
+    func noTotal(text: String) throws {
+        let stall = try MemoryStallTests.parse("some avg10=0.00 avg60=0.00 avg300=0.00 \(text)")
+        #expect(stall == MemoryStall())
+    }
+
+    @Test(
+        "A call of the kernel's counts where tasks have waited for as long as it was asked about, since it was asked or called last"
+    )
+    func growth() {
+        var growth = StallGrowth(limit: 100_000, total: 5_000_000)
+        let totals: [UInt64?] = [5_004_000, 5_103_999, 5_203_999, 5_203_999, nil, 3, 100_002]
+        // What cannot be checked is believed: a file that says nothing, or began anew.
+        #expect(totals.map { growth.counts($0) } == [false, false, true, false, true, true, false])
+        var unknown = StallGrowth(limit: 100_000, total: nil)
+        #expect([nil, 7, 8].map { unknown.counts($0) } == [true, true, false])
     }
 
     @Test(
