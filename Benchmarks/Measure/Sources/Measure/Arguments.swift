@@ -27,6 +27,9 @@ public struct Arguments: Sendable {
         public let text: String
         /// The same.
         public var description: String { text }
+
+        /// What is wrong, in words.
+        public init(text: String) { self.text = text }
     }
 
     /// A value as it was given.
