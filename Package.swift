@@ -68,7 +68,7 @@ let package = Package(
         .target(
             name: "MartletTransport", dependencies: ["COpenSSL", "CLinux", deque, heap], swiftSettings: strict
         ),
-        .target(name: "MartletStorage", dependencies: ["CLinux"], swiftSettings: strict),
+        .target(name: "MartletStorage", dependencies: ["CLinux", "CZlib"], swiftSettings: strict),
         .target(
             name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport"],
             swiftSettings: strict),

@@ -12,14 +12,14 @@ def scenarios(bench):
     """Those of this kind."""
     server = bench.server
 
-    def get(contender, url, cache=None, **values):
+    def get(contender, url, cache=None, scenario="get", **values):
         """One request after the other, the first of which fills the cache where there is one."""
         if cache is None:
-            return bench.requests(contender, url, 1)
+            return bench.requests(contender, url, 1, scenario)
         if cache == "memory":
-            return bench.requests(contender, url, 1, cache=cache, **values)
+            return bench.requests(contender, url, 1, scenario, cache=cache, **values)
         with tempfile.TemporaryDirectory(dir=server.directory) as folder:
-            return bench.requests(contender, url, 1, cache=f"{folder}/cache", **values)
+            return bench.requests(contender, url, 1, scenario, cache=f"{folder}/cache", **values)
 
     small = server.url("plain", "/cached")
     yield Scenario(
@@ -31,19 +31,24 @@ def scenarios(bench):
         [Bar("rate", "≥", 10, "network"), Bar("cpu", "≤", 5, unit="µs", scale=1e6)],
         note="network: the same client without a cache; urlcache: URLSession with URLCache; wrk: what nginx gives.")
     for name, shown, size, limit in SIZES:
-        url = server.url("plain", f"/cached/{name}")
+        # What is larger than clients hold at once passes by.
+        scenario = "get" if limit else "pass"
+
+        def contend(contender, path, cache=None, name=name, scenario=scenario):
+            return lambda: get(contender, server.url("plain", f"{path}/{name}"), cache, scenario)
+
         yield Scenario(
             f"cache-disk-{name}", f"{shown} from disk, one at a time", MEASURES,
-            {"network": lambda url=url: get("martlet", url),
-             "martlet": lambda url=url: get("martlet", url, "disk"),
-             "urlcache": lambda url=url: get("urlsession", url, "disk")},
+            {"network": contend("martlet", "/cached"), "nginx": contend("martlet", "/shared"),
+             "martlet": contend("martlet", "/cached", "disk"), "urlcache": contend("urlsession", "/cached", "disk")},
             [Bar("rate", "≥", limit, "network")] if limit else [],
             prepare=lambda name=name, size=size: server.make_file(name, size),
-            note="The cache's folder is where the server's files are, in memory where there is room.")
+            note="network: the same client without a cache; nginx: the same, asking a cache of nginx's. The cache's "
+                 "folder is where the server's files are, in memory where there is room.")
 
     def store(values):
         url = server.url("plain", "/cached/1m")
-        outcome = get("martlet", url, values.get("cache"), mode="reload") if values else get("martlet", url)
+        outcome = get("martlet", url, values["cache"], mode="reload") if values else get("martlet", url)
         return {"rate": outcome["rate"] * 1_000_000, "cpu": outcome["cpu"] / 1_000_000, "peak": outcome["peak"]}
 
     yield Scenario(

@@ -57,6 +57,7 @@ http {{
     scgi_temp_path {directory}/scgi;
     sendfile on;
     default_type text/plain;
+    proxy_cache_path {directory}/shared keys_zone=shared:1m;
     ssl_certificate {directory}/server.pem;
     ssl_certificate_key {directory}/server.key;
     ssl_protocols TLSv1.3;
@@ -93,6 +94,11 @@ location = /held {{ limit_rate $held; return 200 "{held}"; }}
 location = /status {{ stub_status; }}
 location /files/ {{ alias {directory}/files/; }}
 location /cached/ {{ alias {directory}/files/; add_header Cache-Control "max-age=86400"; }}
+location ~ ^/shared/(.*)$ {{
+    proxy_cache shared;
+    proxy_cache_key $1;
+    proxy_pass http://$server_addr:$server_port/cached/$1;
+}}
 location = /cached {{ add_header Cache-Control "max-age=86400"; return 200 "Hello, world!"; }}
 location /uploads/ {{ alias {directory}/uploads/; dav_methods PUT DELETE; }}
 """

@@ -47,6 +47,55 @@ struct FileSystemTests {
         }
     }
 
+    @Test(
+        "What is at hand is what a file has, or has to be waited for; a link is not followed, and nothing is changed"
+    )
+    func atHand() throws {
+        try withFolder { folder in
+            let linux = LinuxFileSystem()
+            let file = try linux.open("\(folder)/a", for: .creating)
+            try linux.write(all: [1, 2, 3], to: file, at: 0)
+            try FileManager.default.createSymbolicLink(
+                atPath: "\(folder)/b", withDestinationPath: "\(folder)/a")
+            // Whether this machine's file system can tell what is at hand is not known here.
+            let files = try #require(
+                FilesAtHand(of: FaultyFileSystem(linux, isAtHand: true), inFolder: folder))
+            for files: any FileSystem in [files, FilesAtHand(of: linux, inFolder: folder) ?? files] {
+                do throws(StorageError) {
+                    let opened = try files.open("\(folder)/a", for: .reading)
+                    #expect(try files.status(of: opened).byteCount == 3)
+                    #expect(try files.read(opened, count: 9, at: 1) == [2, 3])
+                    #expect(try files.read(opened, count: 9, at: 3) == [])
+                } catch {
+                    #expect(error.code == EAGAIN)
+                }
+                #expect(throws: StorageError.self) { try files.open("\(folder)/b", for: .reading) }
+                #expect(throws: StorageError.self) { try files.open("\(folder)/c", for: .reading) }
+                #expect(throws: StorageError.self) { try files.open("\(folder)/c", for: .creating) }
+                #expect(throws: StorageError.self) { try files.open("\(folder)/c", for: .updating) }
+                #expect(throws: StorageError.self) { try files.write(all: [4], to: file, at: 0) }
+                #expect(throws: StorageError.self) { try files.truncate(file, to: 0) }
+                #expect(throws: StorageError.self) { try files.allocate(1, for: file) }
+                #expect(throws: StorageError.self) { try files.rename("\(folder)/a", to: "\(folder)/c") }
+                #expect(throws: StorageError.self) { try files.remove("\(folder)/a") }
+                #expect(throws: StorageError.self) { try files.makeFolder("\(folder)/c") }
+                #expect(throws: StorageError.self) { try files.names(inFolder: folder) }
+                #expect(throws: StorageError.self) { try files.status(at: "\(folder)/a") }
+                #expect(throws: StorageError.self) { try files.tryLock(file) }
+            }
+            #expect(try linux.read(file, count: 9, at: 0) == [1, 2, 3])
+            #expect(try linux.names(inFolder: folder).sorted() == ["a", "b"])
+        }
+    }
+
+    @Test(
+        "Of folders that are not on this machine's own disks nothing is at hand",
+        arguments: ["/proc", "/nonexistent"])
+    func notAtHand(folder: String) {
+        #expect(!LinuxFileSystem().readsAtHand(inFolder: folder))
+        #expect(FilesAtHand(of: LinuxFileSystem(), inFolder: folder) == nil)
+    }
+
     @Test("A symbolic link is not opened, whatever for")
     func links() throws {
         try withFolder { folder in

@@ -16,6 +16,8 @@
 #include <sys/un.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* prctl is variadic, which Swift does not import. */
@@ -31,6 +33,20 @@ static inline int martlet_renameat2(const char *from, const char *to, unsigned i
 /* fallocate is declared only for GNU sources. Mode 1 is FALLOC_FL_KEEP_SIZE. */
 static inline int martlet_fallocate(int descriptor, int mode, long long offset, long long length) {
     return (int)syscall(SYS_fallocate, descriptor, mode, offset, length);
+}
+
+/* glibc has no function for openat2; Linux 5.6 has the call, and 5.12 the flag 0x20, RESOLVE_CACHED: to open what takes no
+   waiting, and fail with EAGAIN else. */
+static inline int martlet_open_cached(const char *path, unsigned long long flags) {
+    struct { unsigned long long flags, mode, resolve; } how = {flags, 0, 0x20};
+    return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+}
+
+/* preadv2 is declared only for GNU sources. Flag 8 is RWF_NOWAIT. The offset goes in two halves, the upper of which counts
+   where a long has 32 bits. */
+static inline long martlet_read_cached(int descriptor, void *bytes, unsigned long count, long offset) {
+    struct iovec vector = {bytes, count};
+    return syscall(SYS_preadv2, descriptor, &vector, 1, offset, 0, 8);
 }
 
 /* accept4 is declared only for GNU sources; the call itself is Linux's. */

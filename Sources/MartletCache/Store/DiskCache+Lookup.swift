@@ -34,12 +34,36 @@ extension DiskCache {
         readers(of: key)
     }
 
+    /// The variants of a key, none of which counts as used, where finding them waits for no disk; `nil` where it might, or
+    /// where something is wrong with them, which ``variants(of:)`` sees to.
+    package func variantsAtHand(of key: CacheKey) -> [EntryReader]? {
+        guard let folderAtHand else { return nil }
+        let digest = CacheDigest(key)
+        guard !isHidden(digest) else { return [] }
+        var readers: [EntryReader] = []
+        for slot in 0..<EntryName.slotLimit {
+            let opened: EntryOpening.Opened
+            do throws(EntryOpening.Failure) {
+                opened = try EntryOpening.open(EntryName(digest: digest, slot: slot), in: folderAtHand)
+            } catch .absent {
+                continue
+            } catch {
+                return nil
+            }
+            guard opened.entry.head.key == key else { continue }
+            readers.append(EntryReader(opened, in: self))
+            if opened.entry.head.selections.isEmpty, slot == 0 { break }
+        }
+        return readers
+    }
+
+    private func isHidden(_ digest: CacheDigest) -> Bool {
+        state.withLock { $0.hidesAll || $0.hidden.contains(digest) || $0.statistics.limit == 0 }
+    }
+
     private func readers(of key: CacheKey) -> [EntryReader] {
         let digest = CacheDigest(key)
-        let isHidden = state.withLock {
-            $0.hidesAll || $0.hidden.contains(digest) || $0.statistics.limit == 0
-        }
-        guard !isHidden else { return [] }
+        guard !isHidden(digest) else { return [] }
         var readers: [EntryReader] = []
         for slot in 0..<EntryName.slotLimit {
             guard let reader = open(EntryName(digest: digest, slot: slot), for: key) else { continue }

@@ -33,6 +33,8 @@ package final class DiskCache: Sendable {
     }
 
     let folder: CacheFolder
+    /// The folder, as far as its files are in the kernel's memory; `nil` where it cannot be asked for that.
+    let folderAtHand: CacheFolder?
     let lock: CacheLock
     private let report: @Sendable (DiskCacheEvent) -> Void
     /// Read and written by any thread, never while it waits for a file.
@@ -57,17 +59,23 @@ package final class DiskCache: Sendable {
         files: any FileSystem = LinuxFileSystem(),
         onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
     ) throws(CacheDirectoryError) {
-        folder = CacheFolder(path: directory, files: files)
-        lock = CacheLock(folder)
-        report = onEvent
-        state = Mutex(State(index: DiskIndex(order)))
-        state.withLock { $0.statistics.limit = limit }
+        let folder = CacheFolder(path: directory, files: files)
+        var fault: StorageError?
         do throws(CacheFolder.Fault) {
             try folder.prepare(withParents: true)
         } catch {
             if case .refused(let refusal) = error { throw refusal }
-            note(error.error)
+            fault = error.error
         }
+        self.folder = folder
+        folderAtHand = FilesAtHand(of: files, inFolder: directory).map {
+            CacheFolder(path: directory, files: $0, mayBeMade: false)
+        }
+        lock = CacheLock(folder)
+        report = onEvent
+        state = Mutex(State(index: DiskIndex(order)))
+        state.withLock { $0.statistics.limit = limit }
+        if let fault { note(fault) }
     }
 
     /// A cache that is there already, to look into it or to clear it while others may use it.
@@ -81,6 +89,7 @@ package final class DiskCache: Sendable {
         onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
     ) throws(CacheOpeningError) {
         folder = CacheFolder(path: directory, files: files, mayBeMade: false)
+        folderAtHand = nil
         lock = CacheLock(folder)
         report = onEvent
         state = Mutex(State(index: DiskIndex(.leastRecentlyUsed)))

@@ -49,15 +49,8 @@ package final class EntryReader: Sendable {
     ///
     /// - Throws: what is wrong; then the entry is removed. The file system's own error leaves it there.
     package func read(at offset: UInt64, limit: Int) throws(EntryFault) -> [UInt8] {
-        guard offset < byteCount, limit > 0 else { return [] }
-        let available = Int(min(UInt64(min(limit, Self.readLimit)), byteCount - offset))
-        if let whole = entry.inlineBody {
-            let start = Int(offset)
-            return start == 0 && available == whole.count ? whole : Array(whole[start..<(start + available)])
-        }
-        guard let body else { throw .length }
         do throws(EntryFault) {
-            return try read(body, offset, available)
+            return try read(at: offset, limit: limit, from: cache.files)
         } catch {
             if case .unreadable(let error) = error {
                 cache.note(error)
@@ -68,7 +61,29 @@ package final class EntryReader: Sendable {
         }
     }
 
-    private func read(_ body: OpenFile, _ offset: UInt64, _ available: Int) throws(EntryFault) -> [UInt8] {
+    /// The same, where it waits for no disk; `nil` where it might, or where something is wrong, which ``read(at:limit:)`` sees
+    /// to.
+    package func readAtHand(at offset: UInt64, limit: Int) -> [UInt8]? {
+        guard let files = cache.folderAtHand?.files else { return nil }
+        return try? read(at: offset, limit: limit, from: files)
+    }
+
+    private func read(
+        at offset: UInt64, limit: Int, from files: any FileSystem
+    ) throws(EntryFault) -> [UInt8] {
+        guard offset < byteCount, limit > 0 else { return [] }
+        let available = Int(min(UInt64(min(limit, Self.readLimit)), byteCount - offset))
+        if let whole = entry.inlineBody {
+            let start = Int(offset)
+            return start == 0 && available == whole.count ? whole : Array(whole[start..<(start + available)])
+        }
+        guard let body else { throw .length }
+        return try read(body, offset, available, from: files)
+    }
+
+    private func read(
+        _ body: OpenFile, _ offset: UInt64, _ available: Int, from files: any FileSystem
+    ) throws(EntryFault) -> [UInt8] {
         let blockCount = UInt64(BlockChecksums.blockByteCount)
         let firstBlock = offset / blockCount
         let start = firstBlock * blockCount
@@ -78,7 +93,7 @@ package final class EntryReader: Sendable {
         let blocksEnd = min(byteCount, (wantedEnd + blockCount - 1) / blockCount * blockCount)
         let bytes: [UInt8]
         do throws(StorageError) {
-            bytes = try cache.files.read(body, count: Int(blocksEnd - start), at: start)
+            bytes = try files.read(body, count: Int(blocksEnd - start), at: start)
         } catch {
             throw .unreadable(error)
         }

@@ -14,8 +14,23 @@ extension ResponseStore {
         guard let disk else { return inMemory(key) }
         _ = changing.withLockIfAvailable { writeDown(&$0) }
         let seen = changes.withLock { $0.epoch }
-        var held = memory.variants(of: key)
-        var readers = disk.variants(of: key)
+        return join(memory.variants(of: key), disk.variants(of: key), seen: seen)
+    }
+
+    /// The same, where finding them waits for nothing; `nil` where it might.
+    package func allAtHand(_ key: CacheKey) -> [StoredResponse]? {
+        guard let disk else { return inMemory(key) }
+        // What memory gave up and is not on disk yet is nowhere: it has to be written down first.
+        guard changing.withLockIfAvailable({ $0.leaving.isEmpty }) == true else { return nil }
+        let seen = changes.withLock { $0.epoch }
+        let held = memory.variants(of: key)
+        return disk.variantsAtHand(of: key).map { join(held, $0, seen: seen) }
+    }
+
+    private func join(
+        _ held: [MemoryEntry], _ readers: [EntryReader], seen: InvalidationLedger.Epoch
+    ) -> [StoredResponse] {
+        var (held, readers) = (held, readers)
         for entry in held {
             let rivals = VariantRule.displaced(by: entry.head, in: readers.map(\.head), limit: .max)
             let newer = rivals.map { readers[$0] }.filter { $0.head.responseTime > entry.head.responseTime }

@@ -42,7 +42,7 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     /// Where the answer came from.
     public var source: Source { storage.source }
     /// What the cache did and why, as a member of the field `Cache-Status` (RFC 9211), for debugging; `nil` without a cache.
-    public var cacheStatus: String? { storage.cacheStatus }
+    public var cacheStatus: String? { storage.cacheStatus?.text }
     /// Which stored body it is: the same number as long as the cache keeps that body; `nil` where it has none.
     package var representation: UInt64? { storage.representation }
     /// The head's fields byte by byte, in order, `Set-Cookie` apart.

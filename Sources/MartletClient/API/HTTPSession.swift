@@ -113,7 +113,17 @@ public actor HTTPSession {
                         return answer.exchange(with: [])
                     }
                     guard let piece = try await reader.next() else { break }
-                    if body.isEmpty { body = piece } else { body += piece }
+                    if body.isEmpty {
+                        body = piece
+                        continue
+                    }
+                    // Room for all of it, once enough has come to believe the length.
+                    if body.count >= HTTPSession.smallBodyByteCount, let length = reader.expectedByteCount,
+                        length <= UInt64(limit), body.capacity < Int(length)
+                    {
+                        body.reserveCapacity(Int(length))
+                    }
+                    body += piece
                 }
             } catch var error as HTTPError {
                 // What came of a body that was cut stays available (RFC 9112 §8).

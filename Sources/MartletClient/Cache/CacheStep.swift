@@ -115,8 +115,10 @@ struct CacheStep {
 
     private mutating func lookIntoDisk() async {
         let (store, key) = (cache.store, request.key)
-        decide(on: await BlockingWorkers.shared.run { store.all(key) })
         hasLookedIntoDisk = true
+        // A worker that has to be woken costs ten times what a small file does that is in the kernel's memory.
+        if let found = store.allAtHand(key) { return decide(on: found) }
+        decide(on: await BlockingWorkers.shared.run { store.all(key) })
     }
 
     // MARK: From the store
@@ -162,9 +164,7 @@ struct CacheStep {
                 // The first bytes are read before anything is answered: where they are damaged, it is a miss.
                 let limit = Int(min(256 * 1024, range.upperBound - range.lowerBound))
                 let start = range.lowerBound
-                let read = await BlockingWorkers.shared.run { try? reader.read(at: start, limit: limit) }
-                guard let read, !read.isEmpty else { throw CachedBody.damage(call) }
-                ahead = read
+                ahead = try await CachedBody.read(reader, at: start, limit, for: call)
             }
         }
         let codings: [ContentCoding]

@@ -102,12 +102,8 @@ final class CachedBody: Sendable {
         }
         if bytes.isEmpty {
             let limit = Int(min(UInt64(CachedBody.pieceByteCount), range.upperBound - range.lowerBound))
-            let read = await BlockingWorkers.shared.run {
-                CachedBody.read(reader, at: range.lowerBound, limit)
-            }
+            bytes = try await CachedBody.read(reader, at: range.lowerBound, limit, for: call)
             if control.isCancelled { throw CancellationError() }
-            guard let read, !read.isEmpty else { throw CachedBody.damage(call) }
-            bytes = read
         }
         state.withLock { state in
             if case .file = state.source {
@@ -117,8 +113,14 @@ final class CachedBody: Sendable {
         return bytes
     }
 
-    private static func read(_ reader: EntryReader, at offset: UInt64, _ limit: Int) -> [UInt8]? {
-        try? reader.read(at: offset, limit: limit)
+    /// Reads from a file: here what is at hand, and else by a worker.
+    static func read(
+        _ reader: EntryReader, at offset: UInt64, _ limit: Int, for call: Call
+    ) async throws -> [UInt8] {
+        if let bytes = reader.readAtHand(at: offset, limit: limit), !bytes.isEmpty { return bytes }
+        let read = await BlockingWorkers.shared.run { try? reader.read(at: offset, limit: limit) }
+        guard let read, !read.isEmpty else { throw damage(call) }
+        return read
     }
 
     /// Reads no more.

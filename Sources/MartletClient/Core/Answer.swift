@@ -124,7 +124,7 @@ final class Answer: Sendable {
         HTTPExchange(
             ExchangeStorage(
                 call, head: head, body: body, trailers: trailers, interim: interim, metrics: metrics,
-                source: source, representation: representation, cacheStatus: caching?.statusText,
+                source: source, representation: representation, cacheStatus: caching?.status,
                 isPreview: caching?.isPreview ?? false))
     }
 

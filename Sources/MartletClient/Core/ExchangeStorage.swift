@@ -1,3 +1,4 @@
+import MartletCache
 import MartletWire
 import Synchronization
 
@@ -16,8 +17,8 @@ final class ExchangeStorage: Sendable {
     let source: HTTPExchange.Source
     /// Which stored body it is: the same number as long as the cache keeps that body; `nil` where it has none.
     let representation: UInt64?
-    /// What the cache did, as a member of `Cache-Status`; `nil` without a cache.
-    let cacheStatus: String?
+    /// What the cache did; `nil` without a cache.
+    let cacheStatus: CacheStatus?
     /// Whether an answer of the network is to come behind it.
     let isPreview: Bool
     /// Guards the response, which whoever asks first makes.
@@ -26,7 +27,7 @@ final class ExchangeStorage: Sendable {
     init(
         _ call: Call, head: ResponseHead, body: [UInt8], trailers: FieldBlock?, interim: [ResponseHead],
         metrics: HTTPMetrics, source: HTTPExchange.Source, representation: UInt64? = nil,
-        cacheStatus: String? = nil, isPreview: Bool = false
+        cacheStatus: CacheStatus? = nil, isPreview: Bool = false
     ) {
         method = call.method
         fields = call.fields

@@ -296,13 +296,15 @@ struct CallSteps {
         return delay
     }
 
-    private mutating func interceptorDelay(_ outcome: HTTPCallOutcome, of request: Call) async throws
-        -> Duration?
-    {
+    private mutating func interceptorDelay(
+        _ outcome: @autoclosure () -> HTTPCallOutcome, of request: Call
+    ) async throws -> Duration? {
         let interceptors = request.settings.configuration.interceptors
         guard !interceptors.isEmpty, mayBeRepeatable(request),
             interceptorRetryCount < CallContext.interceptorRetryLimit
         else { return nil }
+        // Made only where somebody looks at it.
+        let outcome = outcome()
         for interceptor in interceptors {
             if case .again(let delay) = try await interceptor.verdict(on: outcome, in: context()) {
                 guard try await isRepeatable(request) else { return nil }

@@ -71,12 +71,17 @@ package final class FaultyFileSystem: FileSystem {
     }
 
     private let base: any FileSystem
+    private let isAtHand: Bool
     /// Written by the test, and by any thread that makes a call.
     private let state = Mutex(State())
 
     /// A file system that works, so far.
-    package init(_ base: any FileSystem = LinuxFileSystem()) {
+    ///
+    /// - Parameter isAtHand: whether all files count as being in memory, so that they can be read without waiting, by calls
+    ///   that count as the others of their kinds do.
+    package init(_ base: any FileSystem = LinuxFileSystem(), isAtHand: Bool = false) {
         self.base = base
+        self.isAtHand = isAtHand
     }
 
     /// Adds a fault.
@@ -190,6 +195,19 @@ package final class FaultyFileSystem: FileSystem {
 
     package func unlock(_ file: OpenFile) {
         base.unlock(file)
+    }
+
+    package func readsAtHand(inFolder path: String) -> Bool { isAtHand }
+
+    package func openAtHand(_ path: String) throws(StorageError) -> OpenFile {
+        try check(.open, path)
+        return try base.open(path, for: .reading)
+    }
+
+    package func readSomeAtHand(
+        _ file: OpenFile, limit: Int, at offset: UInt64
+    ) throws(StorageError) -> [UInt8] {
+        try readSome(file, limit: limit, at: offset)
     }
 
     // MARK: Faults

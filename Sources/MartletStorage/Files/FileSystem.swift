@@ -29,6 +29,13 @@ package protocol FileSystem: Sendable {
     func tryLock(_ file: OpenFile) throws(StorageError) -> Bool
     /// Lets go of the lock on an open file.
     func unlock(_ file: OpenFile)
+
+    /// Whether files in a folder can be read where that waits for no disk: see ``FilesAtHand``.
+    func readsAtHand(inFolder path: String) -> Bool
+    /// Opens a file for reading, if that waits for nothing; `EAGAIN` where it might.
+    func openAtHand(_ path: String) throws(StorageError) -> OpenFile
+    /// Reads as ``readSome(_:limit:at:)`` does, if that waits for nothing; `EAGAIN` where it might.
+    func readSomeAtHand(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8]
 }
 
 extension FileSystem {

@@ -46,6 +46,54 @@ package struct LinuxFileSystem: FileSystem {
         return bytes
     }
 
+    /// File systems of this machine, whose open files are known without asking another. Its numbers are the kernel's
+    /// (`linux/magic.h`): ext2 to ext4, XFS, Btrfs, F2FS, ZFS, overlay; and those in memory: tmpfs, ramfs.
+    private static let local: Set<Int> = [
+        0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x2FC1_2FC1, 0x794C_7630, 0x0102_1994, 0x8584_58F6,
+    ]
+    private static let inMemory: Set<Int> = [0x0102_1994, 0x8584_58F6]
+
+    package func readsAtHand(inFolder path: String) -> Bool {
+        var information = statfs()
+        return unsafe statfs(path, &information) == 0
+            && LinuxFileSystem.local.contains(Int(information.f_type))
+    }
+
+    package func openAtHand(_ path: String) throws(StorageError) -> OpenFile {
+        let flags = UInt64(O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
+        do throws(StorageError) {
+            let descriptor = try result("openat2", path) { unsafe martlet_open_cached(path, flags) }
+            return OpenFile(path: path, descriptor: descriptor)
+        } catch {
+            // Kernels that do not have the call, or not the flag, and filters of calls that do not let it pass.
+            guard [ENOSYS, EINVAL, EPERM].contains(error.code) else { throw error }
+            throw StorageError(operation: "openat2", path: path, code: EAGAIN)
+        }
+    }
+
+    package func readSomeAtHand(
+        _ file: OpenFile, limit: Int, at offset: UInt64
+    ) throws(StorageError) -> [UInt8] {
+        guard limit > 0, let offset = Int(exactly: offset) else { return [] }
+        var code: Int32 = 0
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            let result = unsafe martlet_read_cached(file.descriptor, buffer.baseAddress, UInt(limit), offset)
+            if result < 0 { code = errno }
+            count = max(0, result)
+        }
+        if code == 0 { return bytes }
+        if code == EOPNOTSUPP || code == ENOSYS {
+            // What is in memory alone can be read at any time, and cannot be asked for that way.
+            var information = statfs()
+            let isInMemory =
+                unsafe fstatfs(file.descriptor, &information) == 0
+                && LinuxFileSystem.inMemory.contains(Int(information.f_type))
+            if isInMemory { return try readSome(file, limit: limit, at: UInt64(offset)) }
+            code = EAGAIN
+        }
+        throw StorageError(operation: "preadv2", path: file.path, code: code == EINTR ? EAGAIN : code)
+    }
+
     package func writeSome(
         _ bytes: RawSpan, to file: OpenFile, at offset: UInt64
     ) throws(StorageError) -> Int {

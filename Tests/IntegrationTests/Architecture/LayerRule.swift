@@ -17,7 +17,7 @@ struct LayerRule {
         LayerRule("MartletWire"),
         LayerRule(
             "MartletTransport", "COpenSSL", "CLinux", "Glibc", "Synchronization", "DequeModule", "HeapModule"),
-        LayerRule("MartletStorage", "CLinux", "Glibc", "Synchronization"),
+        LayerRule("MartletStorage", "CLinux", "CZlib", "Glibc", "Synchronization"),
         LayerRule("MartletConnections", "MartletWire", "MartletTransport", "Synchronization"),
         LayerRule(
             "MartletCache", "MartletWire", "MartletStorage", "CLinux", "Glibc", "Synchronization"),

@@ -6,6 +6,8 @@ struct Load<Contender: Client>: Sendable {
         case get
         /// GET, body decoded.
         case decode
+        /// GET, body passed by piece by piece.
+        case pass
     }
 
     /// What a task has done.
@@ -66,6 +68,7 @@ struct Load<Contender: Client>: Sendable {
             switch work {
             case .get: if try await client.get() == UInt8(ascii: "r") { done.resumed += 1 }
             case .decode: try await client.decode()
+            case .pass: _ = try await client.discard()
             }
             done.count += 1
         }

@@ -18,6 +18,7 @@ public struct Measurement<Contender: Client>: Sendable {
         switch arguments.scenario {
         case "get": try await requests(.get)
         case "decode": try await requests(.decode)
+        case "pass": try await requests(.pass)
         case "pace": try await pace()
         case "discard": try await transfers { try await client.discard() }
         case "save":

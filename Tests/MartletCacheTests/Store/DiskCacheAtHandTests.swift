@@ -1,0 +1,121 @@
+import Glibc
+import MartletCacheChild
+import MartletStorage
+import MartletWire
+import Testing
+
+@testable import MartletCache
+
+@Suite("Entries that are found without waiting for a disk")
+struct DiskCacheAtHandTests {
+    private let scene: CacheFolderScene
+    private let files = FaultyFileSystem(isAtHand: true)
+    private let disk: DiskCache
+
+    init() throws {
+        scene = try CacheFolderScene()
+        disk = try scene.cache(files: files)
+    }
+
+    private func seeds(_ readers: [EntryReader]?) -> [String]? {
+        readers?.map { $0.head.fields.firstValue(of: "x-seed") ?? "" }
+    }
+
+    @Test(
+        "They are the same, whatever their size and number, and so are their bodies",
+        arguments: [0, 100, 32_768, 32_769, 300_000])
+    func same(count: Int) throws {
+        disk.put("a", seed: 1, count: count)
+        let found = try #require(disk.variantsAtHand(of: CacheKey(url: "a"))?.first)
+        #expect(seeds([found]) == ["1"] && found.byteCount == UInt64(count))
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            bytes += try #require(found.readAtHand(at: UInt64(bytes.count), limit: 100_000))
+        }
+        #expect(SampleResponse.matches(found.head, bytes))
+        #expect(found.readAtHand(at: UInt64(count), limit: 1) == [])
+        #expect(seeds(disk.variantsAtHand(of: CacheKey(url: "b"))) == [])
+        for (number, language) in ["de", "en", "fr"].enumerated() {
+            disk.put("c", seed: UInt64(number), count: count, language: language)
+        }
+        #expect(
+            seeds(disk.variantsAtHand(of: CacheKey(url: "c"))) == seeds(disk.variants(of: CacheKey(url: "c")))
+        )
+        #expect(disk.variantsAtHand(of: CacheKey(url: "c"))?.count == 3)
+    }
+
+    @Test(
+        "Where a disk has to be waited for, or does not do, nothing is found and nothing said",
+        arguments: [FaultyFileSystem.Call.open, .status, .read], [EAGAIN, EIO])
+    func waiting(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
+        disk.put("a", seed: 1, count: 100_000)
+        let key = CacheKey(url: "a")
+        let reader = try #require(disk.variants(of: key).first)
+        let events = scene.events
+        files.fail(.init(call, code: code))
+        #expect(disk.variantsAtHand(of: key) == nil)
+        if call == .read { #expect(reader.readAtHand(at: 0, limit: 10) == nil) }
+        #expect(scene.events == events)
+        files.mend()
+        #expect(disk.seed(of: "a") == 1)
+    }
+
+    @Test("What is damaged is left to those who may wait, and gone then", arguments: [100, 100_000])
+    func damaged(count: Int) throws {
+        disk.put("a", seed: 1, count: count)
+        let key = CacheKey(url: "a")
+        let reader = try #require(disk.variants(of: key).first)
+        let events = scene.events
+        for name in try scene.entryFiles {
+            var bytes = try scene.contents(name)
+            bytes[bytes.count - 1] ^= 1
+            try scene.write(bytes, to: name)
+        }
+        #expect(disk.variantsAtHand(of: key) == nil)
+        #expect(scene.events == events && disk.statistics.damaged == 0)
+        if count > 32_768 { #expect(reader.readAtHand(at: 65_536, limit: 100) == nil) }
+        #expect(disk.variants(of: key).isEmpty)
+        #expect(disk.statistics.damaged == 1)
+        #expect(disk.variantsAtHand(of: key)?.isEmpty == true)
+    }
+
+    @Test("What could not be removed is not found")
+    func hidden() throws {
+        disk.put("a", seed: 1)
+        files.fail(.init(.remove, code: EROFS))
+        disk.remove(CacheKey(url: "a"))
+        #expect(try !scene.entryFiles.isEmpty)
+        #expect(disk.variantsAtHand(of: CacheKey(url: "a"))?.isEmpty == true)
+    }
+
+    @Test("A file system that cannot tell what is at hand is waited for")
+    func unknown() throws {
+        let disk = try scene.cache(files: FaultyFileSystem())
+        disk.put("a", seed: 1)
+        #expect(disk.variantsAtHand(of: CacheKey(url: "a")) == nil)
+        #expect(disk.variants(of: CacheKey(url: "a")).first?.readAtHand(at: 0, limit: 10) == nil)
+    }
+
+    @Test(
+        "Both tiers are asked as those who wait ask them, but while memory has given up what is nowhere else")
+    func tiers() throws {
+        let store = ResponseStore(memoryLimit: 20_000, disk: disk)
+        let key = CacheKey(url: "a")
+        store.put("a", seed: 1)
+        #expect(store.allAtHand(key)?.map(\.seed) == [1])
+        store.trim(to: 0)
+        let found = try #require(store.allAtHand(key)?.first)
+        #expect(found.seed == 1 && !found.isInMemory)
+        for number in 0..<50 { store.put("u\(number)", seed: 2) }
+        store.trim(to: 0)
+        files.fill(after: 0)
+        store.put("a", seed: 3, time: 2000)
+        files.mend()
+        let others = (0..<50).compactMap { store.all(CacheKey(url: "u\($0)")).first }
+        for other in others { store.promote(other) }
+        #expect(!store.remembers("a"))
+        #expect(store.allAtHand(key) == nil)
+        #expect(store.all(key).map(\.seed) == [3])
+        #expect(store.allAtHand(key)?.map(\.seed) == [3])
+    }
+}
