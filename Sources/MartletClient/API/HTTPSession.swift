@@ -117,11 +117,10 @@ public actor HTTPSession {
                         body = piece
                         continue
                     }
-                    // Room for all of it, once enough has come to believe the length.
-                    if body.count >= HTTPSession.smallBodyByteCount, let length = reader.expectedByteCount,
-                        length <= UInt64(limit), body.capacity < Int(length)
-                    {
-                        body.reserveCapacity(Int(length))
+                    // Room for all of it, once some of it has come: but no more than for sixteen times what has, since a
+                    // length is easily said.
+                    if body.capacity < body.count + piece.count, let length = reader.expectedByteCount {
+                        body.reserveCapacity(Int(min(length, UInt64(body.count) * 16)))
                     }
                     body += piece
                 }
