@@ -34,17 +34,17 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
     /// This instant moved by a duration; stays within the range that can be told (a negative sum is the start).
     package func advanced(by duration: Duration) -> MonotonicTime {
         if self == .distantFuture { return self }
-        let (seconds, attoseconds) = duration.components
-        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? MonotonicTime(nanoseconds: 0) : .distantFuture }
-        let delta = scaled.addingReportingOverflow(attoseconds / 1_000_000_000)
-        if delta.overflow { return delta.partialValue < 0 ? .distantFuture : MonotonicTime(nanoseconds: 0) }
-        if delta.partialValue >= 0 {
-            let sum = nanoseconds.addingReportingOverflow(UInt64(delta.partialValue))
+        // Not by its components, which takes three times as long.
+        let delta = duration.attoseconds / 1_000_000_000
+        guard delta < 0 else {
+            guard let delta = UInt64(exactly: delta) else { return .distantFuture }
+            let sum = nanoseconds.addingReportingOverflow(delta)
             return sum.overflow ? .distantFuture : MonotonicTime(nanoseconds: sum.partialValue)
         }
-        let difference = nanoseconds.subtractingReportingOverflow(delta.partialValue.magnitude)
-        return MonotonicTime(nanoseconds: difference.overflow ? 0 : difference.partialValue)
+        guard let delta = UInt64(exactly: delta.magnitude), delta < nanoseconds else {
+            return MonotonicTime(nanoseconds: 0)
+        }
+        return MonotonicTime(nanoseconds: nanoseconds - delta)
     }
 
     /// The deadline that lies a duration ahead of this instant; none when there is no duration.
