@@ -119,8 +119,8 @@ struct Transfer: Sendable {
             } catch {
                 failure = error
             }
-            if !hasMended, (failure as? HTTPError)?.code == .storedBodyDamaged, await output.mayRestart {
-                // What was damaged is out of the cache by now; it was no try of the network's.
+            if !hasMended, Transfer.isOfStore(failure, ledger.report), await output.mayRestart {
+                // What was stored is out of the cache by now; it was no try of the network's.
                 hasMended = true
                 tries -= 1
                 try await output.restart()
@@ -145,6 +145,15 @@ struct Transfer: Sendable {
             try await Task.sleep(for: wait)
             try await output.restart()
             ledger.restart(plan)
+        }
+    }
+
+    /// Whether it is the stored body that fails: damaged, or one that cannot be decoded.
+    private static func isOfStore(_ failure: (any Error)?, _ report: TransferReport) -> Bool {
+        switch (failure as? HTTPError)?.code {
+        case .storedBodyDamaged: true
+        case .contentDecodingFailed: report.source != .network
+        default: false
         }
     }
 

@@ -3,8 +3,11 @@ import Synchronization
 extension ResponseStore {
     /// Removes one variant from both tiers, unless another has taken its place. It blocks on files.
     package func remove(_ response: StoredResponse) {
-        let key = response.head.key
-        let representation = response.representation
+        remove(response.head.key, representation: response.representation)
+    }
+
+    /// Removes the response with a body from both tiers, where it is still stored. It blocks on files.
+    func remove(_ key: CacheKey, representation: UInt64) {
         changing.withLock { changing in
             defer { noteChange(key.url) }
             changing.leaving.removeAll { $0.representation == representation }

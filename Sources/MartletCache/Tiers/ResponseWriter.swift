@@ -155,6 +155,25 @@ package final class ResponseWriter: Sendable {
         if isEnded { entryWriter?.abandon() }
     }
 
+    /// Gives the response up, also where it is stored or just being stored: what came makes no sense. It blocks on files;
+    /// those who read read on, as far as it came.
+    ///
+    /// - Returns: whether it was stored.
+    @discardableResult
+    package func withdraw() -> Bool {
+        abandon()
+        // Behind whoever stores it at this moment.
+        let isStored = turn.withLock { _ in
+            state.withLock { state in
+                guard state.phase == .committed else { return false }
+                state.phase = .abandoned
+                return true
+            }
+        }
+        if isStored { store.remove(head.key, representation: representation) }
+        return isStored
+    }
+
     // MARK: Reading along
 
     /// How many bytes from the beginning can be read back now. It never becomes less, and takes no time.

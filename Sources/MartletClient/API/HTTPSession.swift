@@ -374,7 +374,7 @@ public actor HTTPSession {
                 let result = try await consume(answer)
                 return (result, result as? HTTPExchange ?? answer.exchange(with: []))
             } catch let error as HTTPError where isRestartable {
-                guard try await steps.retries(after: error, of: answer.call) else { throw error }
+                guard try await steps.retries(after: error, of: answer.call, answer) else { throw error }
                 control.download?.update { $0.completedByteCount = 0 }
                 answer = try await steps.answer()
             }

@@ -51,9 +51,10 @@ final class BodyReader: Sendable {
     func next() async throws -> [UInt8]? {
         var isFruitless = false
         while true {
-            if let piece = try decoded() {
-                if piece.isEmpty { return nil }
-                return try await deliver(piece)
+            switch decoded() {
+            case .success(let piece?): return piece.isEmpty ? nil : try await deliver(piece)
+            case .success(nil): break
+            case .failure(let error): throw await refusal(error)
             }
             // The decoder wants more, or there is none.
             guard let received = try await receive() else {
@@ -141,8 +142,8 @@ final class BodyReader: Sendable {
     }
 
     /// Decodes what has been received; empty at the end, `nil` when more is needed.
-    private func decoded() throws -> [UInt8]? {
-        let result = state.withLock { state -> Result<[UInt8]?, ContentDecodingError> in
+    private func decoded() -> Result<[UInt8]?, ContentDecodingError> {
+        state.withLock { state in
             guard let decoder = state.decoder else { return .success(nil) }
             if state.isDecoded { return .success([]) }
             do throws(ContentDecodingError) {
@@ -159,16 +160,17 @@ final class BodyReader: Sendable {
                 return .failure(error)
             }
         }
-        switch result {
-        case .success(let piece): return piece
-        case .failure(let error):
-            channel.refuse()
-            let code: HTTPError.Code
-            if case .tooLarge = error { code = .bodyTooLarge } else { code = .contentDecodingFailed }
-            throw HTTPError(
-                code, phase: .receivingBody, message: error.description, wasSent: true,
-                origin: call.url.origin.description, attempts: attempts, underlying: error)
-        }
+    }
+
+    /// The error of a body that cannot be decoded. What is stored of it goes: it would fail whoever asks next.
+    private func refusal(_ error: ContentDecodingError) async -> HTTPError {
+        if error.isOfBody, case .cache(let body) = channel { await body.withdraw() }
+        channel.refuse()
+        let code: HTTPError.Code
+        if case .tooLarge = error { code = .bodyTooLarge } else { code = .contentDecodingFailed }
+        return HTTPError(
+            code, phase: .receivingBody, message: error.description, wasSent: true,
+            origin: call.url.origin.description, attempts: attempts, underlying: error)
     }
 
     /// Receives bytes as they are on the wire.

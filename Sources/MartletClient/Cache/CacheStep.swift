@@ -177,7 +177,8 @@ struct CacheStep {
         }
         control.download?.update { $0.totalByteCount = count }
         return Answer(
-            call: call, channel: .cache(CachedBody(body, of: response, ahead: ahead, loop: core.loop)),
+            call: call,
+            channel: .cache(CachedBody(body, in: cache, of: response, ahead: ahead, loop: core.loop)),
             connection: nil, head: answer.head, codings: codings, announcedByteCount: count,
             hasTrailers: response.head.trailers != nil, interim: [], attempts: 0, waited: call.start,
             caching: AnswerCaching(source, answer.status, setCookies: setCookies, isPreview: isPreview))
@@ -188,7 +189,8 @@ struct CacheStep {
         let head = ResponseHead(
             status: 504, reason: "Gateway Timeout", fields: FieldBlock([("Content-Length", "0")]))
         return Answer(
-            call: call, channel: .cache(CachedBody(.bytes([]), of: nil, loop: core.loop)), connection: nil,
+            call: call, channel: .cache(CachedBody(.bytes([]), in: cache, of: nil, loop: core.loop)),
+            connection: nil,
             head: head, codings: [], announcedByteCount: 0, hasTrailers: false, interim: [], attempts: 0,
             waited: call.start, caching: AnswerCaching(.cache, status))
     }
@@ -267,7 +269,7 @@ struct CacheStep {
             told.isCollapsed = !isFirst
             control.download?.update { $0.totalByteCount = network.announcedByteCount }
             return network.passed(
-                to: call, channel: .cache(CachedBody(.transfer(member), of: nil, loop: core.loop)),
+                to: call, channel: .cache(CachedBody(.transfer(member), in: cache, of: nil, loop: core.loop)),
                 caching: AnswerCaching(.network, told, transfer: isFirst ? network : nil))
         }
     }

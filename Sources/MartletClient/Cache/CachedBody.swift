@@ -27,6 +27,7 @@ final class CachedBody: Sendable {
     private static let pieceByteCount = 256 * 1024
 
     private let loop: EventLoop
+    private let cache: ResponseCache
     private let stored: StoredResponse?
     private let flight: CacheFlight?
     /// Guards where it is read from: its reader, and whoever ends it.
@@ -34,10 +35,15 @@ final class CachedBody: Sendable {
 
     /// A body.
     /// - Parameters:
+    ///   - cache: Where it is stored, if it is.
     ///   - stored: The response that it is of; `nil` for a transfer, and for no body.
     ///   - ahead: What was read of a file already.
-    init(_ source: Source, of stored: StoredResponse?, ahead: [UInt8] = [], loop: EventLoop) {
+    init(
+        _ source: Source, in cache: ResponseCache, of stored: StoredResponse?, ahead: [UInt8] = [],
+        loop: EventLoop
+    ) {
         self.loop = loop
+        self.cache = cache
         self.stored = stored
         if case .transfer(let member) = source { flight = member.flight } else { flight = nil }
         state = Mutex(State(source: source, ahead: ahead))
@@ -130,6 +136,12 @@ final class CachedBody: Sendable {
             return state.source
         }
         if case .transfer(let member) = source { member.leave() }
+    }
+
+    /// Has it be stored no longer, nor joined by others: it makes no sense, and whoever asks next is to get another.
+    func withdraw() async {
+        if let stored { await cache.withdraw(stored) }
+        if await flight?.withdraw() == true { cache.countRemoval() }
     }
 
     /// The error of a stored body that turns out damaged as it is read, whereupon its entry goes, or that the disk does

@@ -189,6 +189,17 @@ public final class ResponseCache: Sendable {
         return freshened
     }
 
+    /// Removes a response whose body makes no sense.
+    func withdraw(_ response: StoredResponse) async {
+        let store = store
+        await BlockingWorkers.shared.run { store.remove(response) }
+        countRemoval()
+    }
+
+    func countRemoval() {
+        counts.withLock { $0.countRemovals(1) }
+    }
+
     func count(_ outcome: CacheStatistics.Outcome, served byteCount: UInt64 = 0) {
         counts.withLock { counts in
             counts.count(outcome)

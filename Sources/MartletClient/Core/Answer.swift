@@ -75,6 +75,13 @@ final class Answer: Sendable {
     /// Where it came from.
     var source: HTTPExchange.Source { caching?.source ?? .network }
 
+    /// Whether an error is that of its stored body, which cannot be decoded and so is stored no longer: the network has
+    /// another, it may be.
+    func isStoredBadly(_ error: HTTPError) -> Bool {
+        guard error.code == .contentDecodingFailed, source != .network else { return false }
+        return (error.underlying as? ContentDecodingError)?.isOfBody == true
+    }
+
     /// Fields behind a chunked body, once it has been read to its end.
     var trailers: FieldBlock? { hasTrailers ? channel.trailers : nil }
 

@@ -250,8 +250,11 @@ struct CallSteps {
     // MARK: After failures
 
     /// Whether a request follows one that failed, or whose answer broke off; returns when it is time for it.
-    mutating func retries(after error: HTTPError, of request: Call) async throws -> Bool {
-        if error.code == .storedBodyDamaged, !ignoresStored {
+    /// - Parameter answer: What broke off; `nil` where no answer came.
+    mutating func retries(
+        after error: HTTPError, of request: Call, _ answer: Answer? = nil
+    ) async throws -> Bool {
+        if !ignoresStored, error.code == .storedBodyDamaged || answer?.isStoredBadly(error) == true {
             ignoresStored = true
             return true
         }

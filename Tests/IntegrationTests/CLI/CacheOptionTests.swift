@@ -192,6 +192,28 @@ struct CacheOptionTests {
         }
     }
 
+    @Test("A stored body that cannot be decoded is fetched anew for a file")
+    func undecodable() async throws {
+        let wire = StoredCoding.gzip(pattern(100_000))
+        let origin = OriginHandler { request in
+            var bytes = wire
+            // Whoever does not undo it gets a broken one, and stores it for all.
+            if request.fields["Accept-Encoding"] == nil { bytes[bytes.count - 5] ^= 1 }
+            return OriginResponse(
+                200, fields: ["Cache-Control": "max-age=600", "Content-Encoding": "gzip"], body: .bytes(bytes)
+            )
+        }
+        try await with(origin) { origin, directory in
+            _ = try await get("-o", "wire", origin.url("/"), in: directory)
+            for _ in 0..<2 {
+                let run = try await get("--compressed", "-o", "file", origin.url("/"), in: directory)
+                #expect(run.status == 0, "\(run.errors)")
+                #expect(OutputFile.bytes(of: directory.appending("file")) == pattern(100_000))
+            }
+            #expect(origin.requests.count == 2)
+        }
+    }
+
     @Test("Of a file from the cache the progress counts all bytes")
     func progress() async throws {
         try await with(OriginHandler { _ in CacheOptionTests.fresh(400_000) }) { origin, directory in

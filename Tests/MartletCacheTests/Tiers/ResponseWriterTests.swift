@@ -44,6 +44,30 @@ struct ResponseWriterTests {
         }
     }
 
+    @Test(
+        "One that is withdrawn is in neither tier, be it before it is stored or behind that",
+        arguments: [100, 400_000], [true, false])
+    func withdrawn(_ count: Int, _ isStored: Bool) throws {
+        let scene = try CacheFolderScene()
+        let stores = [
+            ResponseStore(memoryLimit: 8 << 20, disk: try scene.cache()),
+            ResponseStore(memoryLimit: 8 << 20, disk: nil),
+        ]
+        for store in stores {
+            let writer = try begin(store, count: count)
+            let body = SampleResponse.body(seed: 5, count: count)
+            #expect(writer.append(body))
+            if isStored { #expect(writer.commit(trailers: nil)?.seed == 5) }
+            #expect(writer.withdraw() == isStored)
+            #expect(!writer.isAlive && writer.commit(trailers: nil) == nil)
+            #expect(store.seed(of: "a") == 0)
+            #expect(try writer.readable() == body)
+            // It takes nothing with it that came in its place.
+            store.put("a", seed: 6)
+            #expect(!writer.withdraw() && store.seed(of: "a") == 6)
+        }
+    }
+
     @Test("A body that is shorter or longer than was announced is in neither tier")
     func wrongLength() throws {
         let scene = try CacheFolderScene()

@@ -42,6 +42,8 @@ final class CacheFlight: Sendable {
         var writer: ResponseWriter?
         /// Whether something could not be read back.
         var isUnreadable = false
+        /// Whether what came makes no sense to those who decode it.
+        var isWithdrawn = false
         var end: End?
         /// Where the receiving task waits.
         var pump: OneShot<Void>?
@@ -80,7 +82,7 @@ final class CacheFlight: Sendable {
         guard isCurrent() else { return nil }
         let number = state.withLock { state -> UInt64? in
             let isReadable = !state.isUnreadable && state.stored >= state.start
-            guard !state.isGivenUp, state.start == 0 || isReadable else { return nil }
+            guard !state.isGivenUp, !state.isWithdrawn, state.start == 0 || isReadable else { return nil }
             switch state.landing {
             case nil, .transfer: break
             default: return nil
@@ -277,6 +279,17 @@ final class CacheFlight: Sendable {
             return state.takeWaiters()
         }
         for waiter in waiters { waiter.fulfil(()) }
+    }
+
+    /// Has the body not be stored, or no longer, and nobody join any more; those who read it read on.
+    /// - Returns: Whether it was stored.
+    func withdraw() async -> Bool {
+        let writer = state.withLock { state in
+            state.isWithdrawn = true
+            return state.writer
+        }
+        guard let writer else { return false }
+        return await BlockingWorkers.shared.run { writer.withdraw() }
     }
 
     /// What is left to be written, which nobody else writes.

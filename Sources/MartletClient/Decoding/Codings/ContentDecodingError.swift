@@ -23,6 +23,17 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
     /// The decoder could not get its memory.
     case outOfMemory
 
+    /// Whether it lies in the body as it is, a bomb included, so that it makes no sense to whoever reads it: not in how large
+    /// a body this reader wants, nor in this process.
+    package var isOfBody: Bool {
+        switch self {
+        case .truncated, .invalidHeader, .corrupt, .checksumMismatch, .lengthMismatch, .trailingData,
+            .ratioExceeded:
+            true
+        case .unknownCoding, .tooManyCodings, .tooLarge, .outOfMemory: false
+        }
+    }
+
     /// What happened, as a sentence without a full stop.
     package var description: String {
         switch self {
