@@ -18,7 +18,8 @@ struct BatchCommand: AsyncParsableCommand {
             Byte strings are Latin-1: one character U+0000–U+00FF is one byte. Unknown keys are refused in the reply.
             "op" may also be "reset" or "stats". Redirects are answers unless they are to be followed. "first" begins with
             clean connections, cookies and credentials; the cache lives as long as the process. The words of "cache" are
-            those of fetch(), and "none" is "no-store". "source" of a reply is "network", "cache", "validated" or "stale".
+            those of fetch(), and "none" is "no-store"; what it means is sent on to the caches on the way, where there is
+            --cache. "source" of a reply is "network", "cache", "validated" or "stale".
             Only "only-if-cached" never asks the network: without a response that may be used, or without --cache, the reply
             has status 504 and the source "cache".
             """)

@@ -11,7 +11,7 @@ struct CacheDecider {
         if request.isNoStore { return network(request.mode == .noStore ? .bypass : .request) }
         guard request.isLookedUp else { return network(.method) }
         if request.mode == .reload {
-            return network(variants.isEmpty ? .uriMiss : .request, isReload: true)
+            return network(variants.isEmpty ? .uriMiss : .request)
         }
         if request.hasOriginPrecondition { return network(.request) }
         let matching = VariantRule.matching(request, variants)
@@ -116,18 +116,14 @@ struct CacheDecider {
             isStaleUsableOnError: isErrorBridged, isRefreshing: request.mode == .revalidate)
     }
 
-    private func network(
-        _ reason: CacheStatus.Forwarding, isReload: Bool = false, staleOnError: Int? = nil
-    ) -> CacheDecision {
+    private func network(_ reason: CacheStatus.Forwarding, staleOnError: Int? = nil) -> CacheDecision {
         if request.isOffline { return unsatisfiable(reason) }
-        var fields = FieldBlock()
-        if isReload, !request.fields.contains("Cache-Control") {
-            fields.append(name: "Cache-Control", value: "no-cache")
-        }
         let isShareable =
             request.method == "GET" && !request.isNoStore && !request.hasRange && !request.isConditional
         return .forward(
-            ForwardPlan(reason: reason, fields: fields, staleOnError: staleOnError, isShareable: isShareable))
+            ForwardPlan(
+                reason: reason, fields: request.fieldsForOthers, staleOnError: staleOnError,
+                isShareable: isShareable))
     }
 
     private func unsatisfiable(_ reason: CacheStatus.Forwarding) -> CacheDecision {

@@ -33,6 +33,16 @@ package struct CacheRequest: Sendable {
     var isLookedUp: Bool { method == "GET" || method == "HEAD" }
     /// Whether it, or its mode, asks that no trace be left of it.
     package var isNoStore: Bool { mode == .noStore || control.isNoStore }
+    /// The fields in which its mode speaks to the caches on the way: `Cache-Control: no-store` or `no-cache`. None where the
+    /// caller speaks to them: what it says stands as it is.
+    package var fieldsForOthers: FieldBlock {
+        guard !fields.contains("Cache-Control") else { return FieldBlock() }
+        return switch mode {
+        case .noStore: FieldBlock([("Cache-Control", "no-store")])
+        case .reload where isLookedUp: FieldBlock([("Cache-Control", "no-cache")])
+        default: FieldBlock()
+        }
+    }
     /// Whether it has credentials for the origin (RFC 9111 §3.5).
     package var isAuthorized: Bool { fields.contains("Authorization") }
     /// Whether it asks for parts.

@@ -4,7 +4,8 @@ package import MartletWire
 package struct ForwardPlan: Equatable, Sendable {
     /// Why.
     package let reason: CacheStatus.Forwarding
-    /// The fields that are added to it: `Cache-Control: no-cache` for ``CacheMode/reload``.
+    /// The fields that are added to it: `Cache-Control: no-cache` for ``CacheMode/reload``, `no-store` for
+    /// ``CacheMode/noStore``.
     package let fields: FieldBlock
     /// The stored response that may stand in for an error, by index (RFC 5861 §4).
     package let staleOnError: Int?

@@ -330,9 +330,7 @@ struct CacheStep {
     /// caller's.
     private mutating func direct(_ fields: FieldBlock) async throws -> Answer {
         let sent = WallTime.now
-        let network = try await CallRunner(
-            core: core, dialer: dialer, call: fields.isEmpty ? call : call.asking(fields), control: control
-        ).run()
+        let network = try await runner(fields).run()
         let decider = cache.decider(request, after: decision, found)
         let decided = decider.received(network.head, requestTime: sent, responseTime: .now)
         _ = await cache.carryOut(decided, found, epoch)
@@ -350,9 +348,14 @@ struct CacheStep {
             to: call, caching: AnswerCaching(.network, decided.status, standIn: fallback))
     }
 
+    private func runner(_ fields: FieldBlock) -> CallRunner {
+        CallRunner(
+            core: core, dialer: dialer, call: fields.isEmpty ? call : call.asking(fields), control: control)
+    }
+
     /// The answer to a request that may change what is there (RFC 9111 §4.4).
     private func changing() async throws -> Answer {
-        let network = try await CallRunner(core: core, dialer: dialer, call: call, control: control).run()
+        let network = try await runner(request.fieldsForOthers).run()
         let url = call.url
         let targets = InvalidationRule.targets(
             method: call.method.rawValue, url: url.absoluteForm, response: network.head

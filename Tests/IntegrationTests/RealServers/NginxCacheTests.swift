@@ -85,6 +85,25 @@ struct NginxCacheTests {
         }
     }
 
+    @Test("What is to leave no trace leaves none in nginx either")
+    func noStore() async throws {
+        try await run { _ in
+            OriginResponse(200, fields: ["Cache-Control": "max-age=1000000"], body: .text("page"))
+        } _: { origin, url in
+            let session = client()
+            for _ in 0..<2 {
+                let answer = try await session.get(url, options: .using(.noStore))
+                #expect(answer.text == "page" && answer.field("Cache-Status") == "shared; fwd=uri-miss")
+                #expect(origin.requests.last?.fields["Cache-Control"]?.contains("no-store") == true)
+            }
+            #expect(try await session.get(url).field("Cache-Status") == "shared; fwd=uri-miss")
+            // What others have left may answer.
+            let found = try await session.get(url, options: .using(.noStore))
+            #expect(found.source == .network && found.field("Cache-Status") == "shared; hit")
+            #expect(origin.requests.count == 3)
+        }
+    }
+
     @Test("A revalidation fetches the shared response anew, and is answered 304 where it is the same")
     func revalidated() async throws {
         let page = VersionedPage()

@@ -182,6 +182,25 @@ struct SquidCacheTests {
         }
     }
 
+    @Test("What is to leave no trace leaves none in Squid either")
+    func noStore() async throws {
+        try await run { _ in
+            OriginResponse(200, fields: ["Cache-Control": "max-age=1000000"], body: .text("page"))
+        } _: { squid, origin, url in
+            let session = try client(squid)
+            for _ in 0..<2 {
+                let answer = try await session.get(url, options: .using(.noStore))
+                #expect(answer.text == "page" && answer.field("X-Cache") == "MISS from shared")
+                #expect(origin.requests.last?.fields["Cache-Control"]?.contains("no-store") == true)
+            }
+            #expect(try await session.get(url).field("X-Cache") == "MISS from shared")
+            // What others have left may answer.
+            let found = try await session.get(url, options: .using(.noStore))
+            #expect(found.source == .network && found.field("X-Cache") == "HIT from shared")
+            #expect(origin.requests.count == 3)
+        }
+    }
+
     @Test("A reload goes through to the origin, and what it brings replaces what both have")
     func reloaded() async throws {
         let page = VersionedPage()

@@ -117,6 +117,30 @@ struct CacheModeTests {
             }
             #expect(cache.statistics.memoryEntries == 0 && cache.statistics.bypasses == 2)
             #expect(try await session.get(origin.url()).text == "3")
+            #expect(origin.requests.map { $0.fields["Cache-Control"] } == ["no-store", "no-store", nil])
+        }
+    }
+
+    @Test(
+        "M7: No-store says so to the caches on the way, whatever the method, and a word of the caller's stands"
+    )
+    func noStoreIsSent() async throws {
+        try await TestOrigin.withOrigin { _ in
+            CacheScene.answer("x")
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session { $0.cacheMode = .noStore }
+            let url = origin.url()
+            _ = try await session.get(url)
+            _ = try await session.get(url, headers: CacheScene.fields(("Range", "bytes=0-0")))
+            _ = try await session.head(url)
+            _ = try await session.post(url, body: .bytes([1]))
+            for own in ["max-age=0", "no-store"] {
+                _ = try await session.get(url, headers: CacheScene.fields(("Cache-Control", own)))
+            }
+            let standard = CacheScene.mode(.standard)
+            _ = try await session.post(url, body: .bytes([1]), options: standard)
+            let sent = origin.requests.map { $0.fields.values(of: "Cache-Control") }
+            #expect(sent == Array(repeating: ["no-store"], count: 4) + [["max-age=0"], ["no-store"], []])
         }
     }
 
