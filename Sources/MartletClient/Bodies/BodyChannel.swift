@@ -18,10 +18,11 @@ enum BodyChannel: Sendable {
     }
 
     /// Ends the answer, and waits a moment for the rest of a small body, so that its connection can carry another request.
-    func finish(waitingUntil deadline: MonotonicTime) async {
+    /// - Parameter control: That of whoever waits.
+    func finish(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
         switch self {
         case .exchange(let exchange): await exchange.finish(waitingUntil: deadline)
-        case .cache(let body): body.leave()
+        case .cache(let body): await body.leave(waitingUntil: deadline, for: control)
         }
     }
 

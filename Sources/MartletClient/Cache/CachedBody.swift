@@ -138,6 +138,12 @@ final class CachedBody: Sendable {
         if case .transfer(let member) = source { member.leave() }
     }
 
+    /// Reads no more, and waits a moment for what is left of a small body.
+    func leave(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
+        guard case .transfer(let member) = state.withLock({ $0.source }) else { return leave() }
+        await member.leave(waitingUntil: deadline, for: control)
+    }
+
     /// Has it be stored no longer, nor joined by others: it makes no sense, and whoever asks next is to get another.
     func withdraw() async {
         if let stored { await cache.withdraw(stored) }

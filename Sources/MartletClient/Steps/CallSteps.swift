@@ -355,7 +355,8 @@ struct CallSteps {
         target: HTTPURL? = nil
     ) async {
         let patience = MonotonicTime.now().advanced(by: CallSteps.patience)
-        await answer.channel.finish(waitingUntil: min(patience, request.totalDeadline))
+        await answer.channel.finish(
+            waitingUntil: min(patience, request.totalDeadline), for: control)
         note(
             reason, request, status: answer.head.status, error: nil, delay: delay, answer, target: target)
     }

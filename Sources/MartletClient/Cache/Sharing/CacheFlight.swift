@@ -25,8 +25,6 @@ final class CacheFlight: Sendable {
         var early: Set<UInt64> = []
         var lastMember: UInt64 = 0
         var waiters: [UInt64: OneShot<Void>] = [:]
-        /// Goes on though nobody reads.
-        var isUnattended: Bool
         var isGivenUp = false
 
         /// What was received and not let go, oldest first, and where the first of it stands.
@@ -39,6 +37,8 @@ final class CacheFlight: Sendable {
         var isWriting = false
         /// How much can be read back.
         var stored: UInt64 = 0
+        /// Whether the exchange is over, with all of the body.
+        var isOver = false
         var writer: ResponseWriter?
         /// Whether something could not be read back.
         var isUnreadable = false
@@ -47,10 +47,15 @@ final class CacheFlight: Sendable {
         var end: End?
         /// Where the receiving task waits.
         var pump: OneShot<Void>?
+
+        /// Whether all of the body has come. It may not be stored yet.
+        var isWhole: Bool { isOver || network?.announcedByteCount == received }
     }
 
     /// How far the body is received ahead of the fastest reader, in bytes.
     private static let readAhead: UInt64 = 256 * 1024
+    /// How much of a body that nobody wants is taken, so that its connection can carry another request, in bytes.
+    private static let drainLimit: UInt64 = 64 * 1024
     /// How much is held for readers at least, and at most, in bytes.
     private static let (least, most) = (256 * 1024, 1024 * 1024)
 
@@ -59,7 +64,9 @@ final class CacheFlight: Sendable {
     let control: TransferControl
     /// Pauses the exchange when it belongs to a caller who may.
     let gate = FlightGate()
-    let state: Mutex<State>
+    let state = Mutex(State())
+    /// Whether it goes on though nobody reads.
+    let isUnattended: Bool
     /// Whether what it brings may answer requests that are made now: nothing was invalidated since it began.
     let isCurrent: @Sendable () -> Bool
 
@@ -70,9 +77,9 @@ final class CacheFlight: Sendable {
         isCurrent: @escaping @Sendable () -> Bool
     ) {
         self.loop = loop
+        self.isUnattended = isUnattended
         self.isCurrent = isCurrent
         control = TransferControl(tellsProgress: false, watcher: watcher)
-        state = Mutex(State(isUnattended: isUnattended))
     }
 
     // MARK: Taking part
@@ -101,24 +108,20 @@ final class CacheFlight: Sendable {
     /// How many bytes it holds in memory: for readers, and until they are written.
     var heldByteCount: Int { state.withLock { Int($0.received - $0.start) + $0.pendingByteCount } }
 
-    /// No longer takes part. When nobody does, the transfer is given up.
+    /// No longer takes part. When nobody does, the transfer is given up, unless all of it has come: then it is stored for
+    /// those who ask next, and until it is they join it.
     func leave(_ member: UInt64) {
         let (isLast, unclaimed) = state.withLock { state -> (Bool, Answer?) in
             guard state.offsets.removeValue(forKey: member) != nil else { return (false, nil) }
             state.waiters[member] = nil
             trim(&state)
-            guard state.offsets.isEmpty, !state.isUnattended else { return (false, nil) }
+            guard state.offsets.isEmpty, !isUnattended else { return (false, nil) }
             switch state.landing {
             case .exchange, .error:
                 defer { state.isClaimed = true }
                 return (false, state.isClaimed ? nil : state.network)
             case nil, .transfer:
-                guard state.end == nil else { return (false, nil) }
-                if state.landing != nil, state.network?.announcedByteCount == state.received {
-                    // All of it has come: it is stored for others, though its reader did not wait for the end.
-                    state.isUnattended = true
-                    return (false, nil)
-                }
+                guard state.end == nil, !state.isWhole else { return (false, nil) }
                 state.isGivenUp = true
                 return (true, nil)
             case .stored, .failed: return (false, nil)
@@ -180,9 +183,6 @@ final class CacheFlight: Sendable {
         for waiter in waiters { waiter.fulfil(()) }
         return isWanted
     }
-
-    /// Whether it goes on though nobody reads.
-    var isUnattended: Bool { state.withLock { $0.isUnattended } }
 
     /// Begins to take a body into the store.
     func begin(_ writer: ResponseWriter) {
@@ -249,8 +249,33 @@ final class CacheFlight: Sendable {
     private func isWanted(_ state: State) -> Bool {
         guard state.pendingByteCount < CacheFlight.most else { return false }
         guard state.received - state.start < UInt64(CacheFlight.most) else { return false }
-        guard let fastest = state.offsets.values.max() else { return state.isUnattended }
-        return state.isUnattended || state.received - min(fastest, state.received) < CacheFlight.readAhead
+        if isUnattended || state.isWhole { return true }
+        guard let fastest = state.offsets.values.max() else { return false }
+        return state.received - min(fastest, state.received) < CacheFlight.readAhead
+    }
+
+    /// Notes that the exchange is over, with all of the body: what is left is to store it.
+    func noteWhole() {
+        let waiters = state.withLock { state in
+            state.isOver = true
+            return state.takeWaiters()
+        }
+        for waiter in waiters { waiter.fulfil(()) }
+    }
+
+    /// What one who takes part waits for until the exchange is over; `nil` where it is, and where what is left of the body is
+    /// too much to be waited for.
+    func ending(for member: UInt64) -> OneShot<Void>? {
+        state.withLock { state in
+            let left =
+                state.network?.announcedByteCount.map { $0 - min($0, state.received) } ?? state.received
+            guard state.offsets[member] != nil, !state.isOver, state.end == nil,
+                left <= CacheFlight.drainLimit
+            else { return nil }
+            let waiter = OneShot<Void>()
+            state.waiters[member] = waiter
+            return waiter
+        }
     }
 
     /// Waits until nothing is being written.
@@ -360,7 +385,7 @@ final class CacheFlight: Sendable {
         let isStoring = state.writer?.isAlive == true
         var dispensable = isStoring ? state.stored : max(state.stored, slowest)
         // Whoever reads first does not depend on the disk: not much is received ahead of it.
-        if !state.isUnattended, let fastest = state.offsets.values.max() {
+        if !isUnattended, let fastest = state.offsets.values.max() {
             dispensable = min(dispensable, fastest)
         }
         while let first = state.chunks.first, state.received - state.start > UInt64(CacheFlight.least),

@@ -111,7 +111,8 @@ struct FlightDriver: Sendable {
     }
 
     private func end(_ network: Answer) async {
-        await network.channel.finish(waitingUntil: MonotonicTime.now().advanced(by: .milliseconds(50)))
+        await network.channel.finish(
+            waitingUntil: MonotonicTime.now().advanced(by: .milliseconds(50)), for: flight.control)
     }
 
     private func receive(_ network: Answer, _ writer: ResponseWriter) async throws {
@@ -120,6 +121,7 @@ struct FlightDriver: Sendable {
         let reader = BodyReader(wire, control: flight.control, byteLimit: nil)
         while await flight.waitForDemand() {
             guard let bytes = try await reader.next() else {
+                flight.noteWhole()
                 await flight.waitForWriter()
                 let rest = flight.takePending()
                 let trailers = network.trailers

@@ -21,6 +21,30 @@ final class FlightMember: Sendable {
         flight.leave(number)
     }
 
+    /// No longer takes part, once what is left of a small body has come, so that it is stored and its connection can carry
+    /// another request. What does not come in time is waited for a second more, behind the caller's back.
+    /// - Parameters:
+    ///   - deadline: When the caller waits no longer.
+    ///   - control: That of the caller, whose cancel ends the waiting.
+    func leave(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
+        while let waiter = flight.ending(for: number) {
+            control.begin(.pausing(waiter))
+            let outcome = await waiter.wait(until: deadline, on: flight.loop)
+            if control.isCancelled { break }
+            guard case .timedOut = outcome else { continue }
+            // Unstructured: the caller is done and must not wait for a peer. It ends after a second at the latest.
+            Task {
+                let deadline = MonotonicTime.now().advanced(by: .seconds(1))
+                while let waiter = flight.ending(for: number) {
+                    if case .timedOut = await waiter.wait(until: deadline, on: flight.loop) { break }
+                }
+                leave()
+            }
+            return
+        }
+        leave()
+    }
+
     /// Waits for what comes of the request; a cancel ends it at once, and so does the call's total clock.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func landing(for call: Call, _ control: TransferControl) async throws -> CacheFlight.Landing {
