@@ -69,9 +69,10 @@ struct RequestComposer {
         if let authorization = call.supplement?.authorization {
             try encoder.field(name: "Authorization", rawValue: authorization)
         }
-        for index in call.supplement?.cacheFields.indices ?? 0..<0 {
-            guard let fields = call.supplement?.cacheFields else { break }
-            try encoder.field(name: fields.nameString(at: index), rawValue: Array(fields.value(at: index)))
+        if let added = call.supplement?.cacheFields {
+            for index in added.indices {
+                try encoder.field(name: added.nameString(at: index), rawValue: Array(added.value(at: index)))
+            }
         }
         if let proxyAuthorization {
             try encoder.field(name: "Proxy-Authorization", value: proxyAuthorization)

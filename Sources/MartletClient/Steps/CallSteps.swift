@@ -394,17 +394,3 @@ struct CallSteps {
             exchange: answer.exchange(with: []))
     }
 }
-
-extension RedirectRule.Refusal: CustomStringConvertible {
-    /// What is wrong, in words.
-    package var description: String {
-        switch self {
-        case .tooMany(let limit): "more than \(limit) redirects"
-        case .downgrade(let origin): "a redirect from https to \(origin), which is not encrypted"
-        case .refusedScheme(let origin): "a redirect to \(origin), whose scheme is not allowed for redirects"
-        case .unsupportedScheme(let text): "Location: \(text)"
-        case .malformed(let text): "Location: \(text)"
-        case .ambiguous: "several fields Location that differ"
-        }
-    }
-}

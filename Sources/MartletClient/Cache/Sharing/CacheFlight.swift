@@ -53,11 +53,11 @@ final class CacheFlight: Sendable {
     }
 
     /// How far the body is received ahead of the fastest reader, in bytes.
-    private static let readAhead: UInt64 = 256 * 1024
+    static let readAhead: UInt64 = 256 * 1024
     /// How much of a body that nobody wants is taken, so that its connection can carry another request, in bytes.
     private static let drainLimit: UInt64 = 64 * 1024
     /// How much is held for readers at least, and at most, in bytes.
-    private static let (least, most) = (256 * 1024, 1024 * 1024)
+    static let (least, most) = (256 * 1024, 1024 * 1024)
 
     let loop: EventLoop
     /// The control of the request.
@@ -165,6 +165,21 @@ final class CacheFlight: Sendable {
         state.withLock { $0.early.contains(member) }
     }
 
+    /// What one who takes part waits for until the exchange is over; `nil` where it is, and where what is left of the body is
+    /// too much to be waited for.
+    func ending(for member: UInt64) -> OneShot<Void>? {
+        state.withLock { state in
+            let left =
+                state.network?.announcedByteCount.map { $0 - min($0, state.received) } ?? state.received
+            guard state.offsets[member] != nil, !state.isOver, state.end == nil,
+                left <= CacheFlight.drainLimit
+            else { return nil }
+            let waiter = OneShot<Void>()
+            state.waiters[member] = waiter
+            return waiter
+        }
+    }
+
     // MARK: What comes of it
 
     /// Tells all what came of the request.
@@ -184,228 +199,12 @@ final class CacheFlight: Sendable {
         return isWanted
     }
 
-    /// Begins to take a body into the store.
-    func begin(_ writer: ResponseWriter) {
-        state.withLock { $0.writer = writer }
-    }
-
-    /// Takes the next bytes.
-    func append(_ bytes: [UInt8]) {
-        let (waiters, writes) = state.withLock { state -> ([OneShot<Void>], Bool) in
-            state.chunks.gather(bytes)
-            state.received += UInt64(bytes.count)
-            if state.writer?.isAlive == true {
-                state.pending.gather(bytes)
-                state.pendingByteCount += bytes.count
-            }
-            trim(&state)
-            // Small pieces are written together.
-            let writes = !state.isWriting && state.pendingByteCount >= 128 * 1024
-            if writes { state.isWriting = true }
-            return (state.takeWaiters(), writes)
-        }
-        for waiter in waiters { waiter.fulfil(()) }
-        if writes { BlockingWorkers.shared.submit { self.writePending() } }
-    }
-
-    /// Writes what waits to be written. It blocks.
-    private func writePending() {
-        while true {
-            let (writer, pending) = state.withLock { state -> (ResponseWriter?, [[UInt8]]) in
-                let pending = state.pending
-                (state.pending, state.pendingByteCount) = ([], 0)
-                if pending.isEmpty { state.isWriting = false }
-                return (state.writer, pending)
-            }
-            guard let writer, !pending.isEmpty else { break }
-            for bytes in pending { writer.append(bytes) }
-            let count = writer.readableByteCount
-            state.withLock { state in
-                state.stored = count
-                trim(&state)
-            }
-            wakePump()
-        }
-        wakePump()
-    }
-
-    /// Waits until more of the body is wanted, and there is room for it.
-    /// - Returns: Whether that is so; not when nobody is left.
-    func waitForDemand() async -> Bool {
-        while true {
-            let wait = state.withLock { state -> OneShot<Void>?? in
-                if state.isGivenUp { return .some(nil) }
-                if isWanted(state) { return nil }
-                let wait = OneShot<Void>()
-                state.pump = wait
-                return wait
-            }
-            guard let wait else { return true }
-            guard let wait else { return false }
-            _ = await wait.wait(until: .distantFuture, on: loop)
-        }
-    }
-
-    private func isWanted(_ state: State) -> Bool {
-        guard state.pendingByteCount < CacheFlight.most else { return false }
-        guard state.received - state.start < UInt64(CacheFlight.most) else { return false }
-        if isUnattended || state.isWhole { return true }
-        guard let fastest = state.offsets.values.max() else { return false }
-        return state.received - min(fastest, state.received) < CacheFlight.readAhead
-    }
-
-    /// Notes that the exchange is over, with all of the body: what is left is to store it.
-    func noteWhole() {
-        let waiters = state.withLock { state in
-            state.isOver = true
-            return state.takeWaiters()
-        }
-        for waiter in waiters { waiter.fulfil(()) }
-    }
-
-    /// What one who takes part waits for until the exchange is over; `nil` where it is, and where what is left of the body is
-    /// too much to be waited for.
-    func ending(for member: UInt64) -> OneShot<Void>? {
-        state.withLock { state in
-            let left =
-                state.network?.announcedByteCount.map { $0 - min($0, state.received) } ?? state.received
-            guard state.offsets[member] != nil, !state.isOver, state.end == nil,
-                left <= CacheFlight.drainLimit
-            else { return nil }
-            let waiter = OneShot<Void>()
-            state.waiters[member] = waiter
-            return waiter
-        }
-    }
-
-    /// Waits until nothing is being written.
-    func waitForWriter() async {
-        while true {
-            let wait = state.withLock { state -> OneShot<Void>? in
-                guard state.isWriting else { return nil }
-                let wait = OneShot<Void>()
-                state.pump = wait
-                return wait
-            }
-            guard let wait else { return }
-            _ = await wait.wait(until: .distantFuture, on: loop)
-        }
-    }
-
-    private func wakePump() {
-        let pump = state.withLock { $0.pump.take() }
-        pump?.fulfil(())
-    }
-
-    /// Ends the body.
-    func end(_ end: End) {
-        let waiters = state.withLock { state in
-            state.end = end
-            return state.takeWaiters()
-        }
-        for waiter in waiters { waiter.fulfil(()) }
-    }
-
-    /// Has the body not be stored, or no longer, and nobody join any more; those who read it read on.
-    /// - Returns: Whether it was stored.
-    func withdraw() async -> Bool {
-        let writer = state.withLock { state in
-            state.isWithdrawn = true
-            return state.writer
-        }
-        guard let writer else { return false }
-        return await BlockingWorkers.shared.run { writer.withdraw() }
-    }
-
-    /// What is left to be written, which nobody else writes.
-    func takePending() -> [[UInt8]] {
-        state.withLock { state in
-            defer { (state.pending, state.pendingByteCount) = ([], 0) }
-            return state.pending
-        }
-    }
-
-    // MARK: Reading
-
-    /// What a reader gets next.
-    func next(_ member: UInt64) -> Piece {
-        let piece = state.withLock { state -> Piece in
-            guard let offset = state.offsets[member] else { return .failed(CancellationError()) }
-            if offset < state.start {
-                guard let writer = state.writer, offset < state.stored else {
-                    return .failed(CacheFlight.lost)
-                }
-                return .stored(writer, at: offset)
-            }
-            if offset < state.received {
-                var position = state.start
-                for chunk in state.chunks {
-                    let end = position + UInt64(chunk.count)
-                    if offset < end {
-                        state.offsets[member] = end
-                        trim(&state)
-                        let skipped = Int(offset - position)
-                        return .bytes(skipped == 0 ? chunk : Array(chunk[skipped...]))
-                    }
-                    position = end
-                }
-            }
-            switch state.end {
-            case .complete: return .end
-            case .failed(let error): return .failed(error)
-            case nil:
-                let wait = OneShot<Void>()
-                state.waiters[member] = wait
-                return .wait(wait)
-            }
-        }
-        wakePump()
-        return piece
-    }
-
-    /// Notes what a reader has read back from the store.
-    func advance(_ member: UInt64, by count: Int) {
-        state.withLock { state in
-            if let offset = state.offsets[member] { state.offsets[member] = offset + UInt64(count) }
-            trim(&state)
-        }
-        wakePump()
-    }
-
-    /// Notes that what is stored cannot be read back: nobody begins with that any more.
-    func noteUnreadable() {
-        state.withLock { $0.isUnreadable = true }
-    }
-
-    /// Lets go of what no reader needs, or what can be read back.
-    private func trim(_ state: inout State) {
-        guard state.received - state.start > UInt64(CacheFlight.least) else { return }
-        let slowest = state.offsets.values.min() ?? state.received
-        // As long as it is being stored, nothing goes that has not been written: whoever joins has to find it there.
-        let isStoring = state.writer?.isAlive == true
-        var dispensable = isStoring ? state.stored : max(state.stored, slowest)
-        // Whoever reads first does not depend on the disk: not much is received ahead of it.
-        if !isUnattended, let fastest = state.offsets.values.max() {
-            dispensable = min(dispensable, fastest)
-        }
-        while let first = state.chunks.first, state.received - state.start > UInt64(CacheFlight.least),
-            state.start + UInt64(first.count) <= dispensable
-        {
-            state.start += UInt64(first.count)
-            state.chunks.removeFirst()
-        }
-    }
-
     /// The body that was stored; `nil` where none was.
     var representation: UInt64? {
         state.withLock { state in
             if case .complete(let stored) = state.end { stored?.representation } else { nil }
         }
     }
-
-    /// What a reader is told for whom the store has lost what it had.
-    private static let lost = HTTPError(
-        .storedBodyDamaged, phase: .receivingBody, message: "what was stored of the body cannot be read back")
 }
 
 extension CacheFlight.State {

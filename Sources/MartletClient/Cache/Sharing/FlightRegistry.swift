@@ -43,13 +43,25 @@ final class FlightRegistry: Sendable {
     }
 
     private struct State {
-        var flights: [Key: CacheFlight] = [:]
+        /// By what is stored, and then by all that was asked for.
+        var flights: [CacheKey: [Key: CacheFlight]] = [:]
         var endCount: UInt64 = 0
         /// Those that ended last, the oldest first.
         var ended: [(key: Key, number: UInt64)] = []
 
+        /// All that are under way.
+        var all: [CacheFlight] { flights.values.flatMap { $0.values } }
+
+        subscript(_ key: Key) -> CacheFlight? {
+            get { flights[key.key]?[key] }
+            set {
+                flights[key.key, default: [:]][key] = newValue
+                if flights[key.key]?.isEmpty == true { flights[key.key] = nil }
+            }
+        }
+
         mutating func retire(_ key: Key) {
-            flights[key] = nil
+            self[key] = nil
             endCount += 1
             ended.append((key, endCount))
             if ended.count > FlightRegistry.memory { ended.removeFirst() }
@@ -67,23 +79,25 @@ final class FlightRegistry: Sendable {
 
     /// How many requests take part in what is under way.
     var memberCount: Int {
-        state.withLock { state in Array(state.flights.values) }.reduce(0) { $0 + $1.memberCount }
+        state.withLock { $0.all }.reduce(0) { $0 + $1.memberCount }
     }
 
     /// How many bytes of bodies on their way are held in memory.
     var heldByteCount: Int {
-        state.withLock { state in Array(state.flights.values) }.reduce(0) { $0 + $1.heldByteCount }
+        state.withLock { $0.all }.reduce(0) { $0 + $1.heldByteCount }
     }
 
     /// Takes part in what is under way already, if anything is that others wait for, too.
     ///
     /// What validates something behind the backs of those who have it is left alone: whoever has not looked yet may have it
     /// as well.
-    func join(_ key: Key) -> FlightMember? {
-        guard let flight = state.withLock({ $0.flights[key] }), !flight.isUnattended, flight.isCurrent()
-        else {
-            return nil
-        }
+    /// - Parameters:
+    ///   - stored: What the answer is stored under.
+    ///   - key: Makes all that is asked for: only where anything of the kind is under way.
+    func join(_ stored: CacheKey, _ key: () -> Key) -> FlightMember? {
+        guard let flights = state.withLock({ $0.flights[stored] }), let flight = flights[key()],
+            !flight.isUnattended, flight.isCurrent()
+        else { return nil }
         return flight.join()
     }
 
@@ -93,7 +107,7 @@ final class FlightRegistry: Sendable {
     ///   - make: Makes a transfer, which the caller is to start.
     func enter(_ key: Key, seen: UInt64, make: () -> CacheFlight) -> Place {
         state.withLock { state in
-            if let flight = state.flights[key] {
+            if let flight = state[key] {
                 if flight.isCurrent(), let member = flight.join() { return .joined(member) }
                 // What came of it is in the store now, or it is of no use to who asks now.
                 state.retire(key)
@@ -107,7 +121,7 @@ final class FlightRegistry: Sendable {
             }
             let flight = make()
             guard let member = flight.join() else { return .lookAgain }
-            state.flights[key] = flight
+            state[key] = flight
             return .first(member)
         }
     }
@@ -115,9 +129,9 @@ final class FlightRegistry: Sendable {
     /// Begins a transfer that nobody waits for, unless one like it is under way.
     func enterUnattended(_ key: Key, make: () -> CacheFlight) -> CacheFlight? {
         state.withLock { state in
-            guard state.flights[key] == nil else { return nil }
+            guard state[key] == nil else { return nil }
             let flight = make()
-            state.flights[key] = flight
+            state[key] = flight
             return flight
         }
     }
@@ -125,7 +139,7 @@ final class FlightRegistry: Sendable {
     /// Notes the end of a transfer.
     func end(_ key: Key, _ flight: CacheFlight) {
         state.withLock { state in
-            guard state.flights[key] === flight else { return }
+            guard state[key] === flight else { return }
             state.retire(key)
         }
     }

@@ -1,0 +1,155 @@
+import MartletCache
+import MartletConnections
+import MartletTransport
+import MartletWire
+
+/// What is asked of the network.
+extension CacheStep {
+    // MARK: Shared transfers
+
+    /// The answer of a shared transfer; `nil` where it is not for this request, which has to ask for itself then.
+    /// - Parameter isFirst: Whether the transfer was begun for it.
+    mutating func landed(_ member: FlightMember, isFirst: Bool) async throws -> Answer? {
+        let flight = member.flight
+        switch try await member.landing(for: call, control) {
+        case .failed(let error):
+            // One that was given up was meant for others.
+            if error is CancellationError, !isFirst { return nil }
+            throw error
+        case .stored(let response, let answer):
+            guard isFirst || flight.wasEarly(member.number) else { return nil }
+            let result = try await make(
+                answer, of: response, source: .validatedCache, setCookies: flight.setCookies)
+            cache.store.noteUse(of: response)
+            cache.count(isFirst ? .validated : .shared, served: answer.byteCount(of: response))
+            return result
+        case .error:
+            guard isFirst || flight.wasEarly(member.number) else { return nil }
+            let status = flight.answer?.network.head.status
+            guard let network = flight.claim() else { return try await staleAnswer(status: status) }
+            do {
+                let standIn = try await standIn(status: status)
+                return take(over: network, flight, standIn: standIn)
+            } catch {
+                network.finish()
+                throw error
+            }
+        case .exchange:
+            guard let network = flight.claim() else { return nil }
+            return take(over: network, flight, standIn: nil)
+        case .transfer(let variant):
+            let mayShare =
+                isFirst
+                || SharingRule.allows(
+                    variant, for: request, askedBefore: flight.wasEarly(member.number), now: .now,
+                    policy: cache.policy)
+            guard mayShare, let (network, status) = flight.answer else { return nil }
+            cache.store.noteUse(of: nil)
+            cache.count(isFirst ? .miss : .shared)
+            var told = status
+            told.isCollapsed = !isFirst
+            control.download?.update { $0.totalByteCount = network.announcedByteCount }
+            return network.passed(
+                to: call, channel: .cache(CachedBody(.transfer(member), in: cache, of: nil, loop: core.loop)),
+                caching: AnswerCaching(.network, told, transfer: isFirst ? network : nil))
+        }
+    }
+
+    /// Makes the network's answer the call's own.
+    private func take(over network: Answer, _ flight: CacheFlight, standIn: StandIn?) -> Answer {
+        if control.isExposed { flight.gate.pass(to: control) }
+        if case .exchange(let exchange) = network.channel {
+            exchange.adopt(totalDeadline: call.totalDeadline)
+            control.begin(.exchanging(exchange))
+        }
+        control.download?.update { $0.totalByteCount = network.announcedByteCount }
+        if standIn == nil {
+            cache.store.noteUse(of: nil)
+            cache.count(.miss)
+        }
+        let status = flight.answer?.status ?? CacheStatus()
+        return network.passed(to: call, caching: AnswerCaching(.network, status, standIn: standIn))
+    }
+
+    func makeFlight(isUnattended: Bool) -> CacheFlight {
+        // What goes on behind a call that has its answer is no part of it.
+        let (store, epoch, url) = (cache.store, epoch, request.key.url)
+        return CacheFlight(
+            loop: core.loop, watcher: isUnattended ? nil : control.watcher, isUnattended: isUnattended
+        ) { store.holds(epoch, for: url) }
+    }
+
+    func start(_ flight: CacheFlight, _ ended: @escaping @Sendable () -> Void) {
+        let driver = FlightDriver(
+            flight: flight, cache: cache, core: core, dialer: dialer,
+            call: flight.isUnattended ? call.unobserved : call, request: request, decision: decision,
+            found: found, epoch: epoch)
+        // Unstructured, since it is for all who join, of whom each may leave.
+        Task { await driver.run(ended) }
+    }
+
+    /// Validates what was served stale, behind its caller's back, once for all who ask meanwhile (RFC 5861 §3).
+    func revalidate() {
+        let key = makeKey()
+        let flight = core.flights.enterUnattended(key) { makeFlight(isUnattended: true) }
+        guard let flight else { return }
+        guard let number = core.calls.enter(flight.control) else {
+            // The session takes no more; whoever has joined meanwhile asks for itself.
+            flight.land(.failed(CancellationError()))
+            return core.flights.end(key, flight)
+        }
+        cache.countRevalidation()
+        let (core, flights) = (core, core.flights)
+        start(flight) {
+            flights.end(key, flight)
+            core.calls.leave(number)
+        }
+    }
+
+    // MARK: Past the store
+
+    /// The answer to a request that cannot be shared: of part of a representation, of its head, or under conditions of the
+    /// caller's.
+    mutating func direct(_ fields: FieldBlock) async throws -> Answer {
+        let sent = WallTime.now
+        let network = try await runner(fields).run()
+        let decider = cache.decider(request, after: decision, found)
+        let decided = decider.received(network.head, requestTime: sent, responseTime: .now)
+        _ = await cache.carryOut(decided, found, epoch)
+        var fallback: StandIn?
+        if case .staleOnError = decided.delivery {
+            do {
+                fallback = try await standIn(status: network.head.status)
+            } catch {
+                network.finish()
+                throw error
+            }
+        }
+        if fallback == nil { cache.count(request.isNoStore ? .bypass : .miss) }
+        return network.passed(
+            to: call, caching: AnswerCaching(.network, decided.status, standIn: fallback))
+    }
+
+    private func runner(_ fields: FieldBlock) -> CallRunner {
+        CallRunner(
+            core: core, dialer: dialer, call: fields.isEmpty ? call : call.asking(fields), control: control)
+    }
+
+    /// The answer to a request that may change what is there (RFC 9111 §4.4).
+    func changing() async throws -> Answer {
+        let network = try await runner(request.fieldsForOthers).run()
+        let url = call.url
+        let targets = InvalidationRule.targets(
+            method: call.method.rawValue, url: url.absoluteForm, response: network.head
+        ) { reference in (try? url.resolving(reference))?.absoluteForm }
+        if !targets.isEmpty {
+            let (store, partition) = (cache.store, request.key.partition)
+            await BlockingWorkers.shared.run {
+                for target in targets { store.invalidate(CacheKey(url: target, partition: partition)) }
+            }
+        }
+        cache.count(.bypass)
+        let status = CacheStatus(forwarding: .method, forwardStatus: network.head.status)
+        return network.passed(to: call, caching: AnswerCaching(.network, status))
+    }
+}

@@ -1,0 +1,79 @@
+import MartletCache
+import MartletTransport
+import Synchronization
+
+/// What those do who read the body, each at its own pace.
+extension CacheFlight {
+    /// What a reader gets next.
+    func next(_ member: UInt64) -> Piece {
+        let piece = state.withLock { state -> Piece in
+            guard let offset = state.offsets[member] else { return .failed(CancellationError()) }
+            if offset < state.start {
+                guard let writer = state.writer, offset < state.stored else {
+                    return .failed(CacheFlight.lost)
+                }
+                return .stored(writer, at: offset)
+            }
+            if offset < state.received {
+                var position = state.start
+                for chunk in state.chunks {
+                    let end = position + UInt64(chunk.count)
+                    if offset < end {
+                        state.offsets[member] = end
+                        trim(&state)
+                        let skipped = Int(offset - position)
+                        return .bytes(skipped == 0 ? chunk : Array(chunk[skipped...]))
+                    }
+                    position = end
+                }
+            }
+            switch state.end {
+            case .complete: return .end
+            case .failed(let error): return .failed(error)
+            case nil:
+                let wait = OneShot<Void>()
+                state.waiters[member] = wait
+                return .wait(wait)
+            }
+        }
+        wakePump()
+        return piece
+    }
+
+    /// Notes what a reader has read back from the store.
+    func advance(_ member: UInt64, by count: Int) {
+        state.withLock { state in
+            if let offset = state.offsets[member] { state.offsets[member] = offset + UInt64(count) }
+            trim(&state)
+        }
+        wakePump()
+    }
+
+    /// Notes that what is stored cannot be read back: nobody begins with that any more.
+    func noteUnreadable() {
+        state.withLock { $0.isUnreadable = true }
+    }
+
+    /// Lets go of what no reader needs, or what can be read back.
+    func trim(_ state: inout State) {
+        guard state.received - state.start > UInt64(CacheFlight.least) else { return }
+        let slowest = state.offsets.values.min() ?? state.received
+        // As long as it is being stored, nothing goes that has not been written: whoever joins has to find it there.
+        let isStoring = state.writer?.isAlive == true
+        var dispensable = isStoring ? state.stored : max(state.stored, slowest)
+        // Whoever reads first does not depend on the disk: not much is received ahead of it.
+        if !isUnattended, let fastest = state.offsets.values.max() {
+            dispensable = min(dispensable, fastest)
+        }
+        while let first = state.chunks.first, state.received - state.start > UInt64(CacheFlight.least),
+            state.start + UInt64(first.count) <= dispensable
+        {
+            state.start += UInt64(first.count)
+            state.chunks.removeFirst()
+        }
+    }
+
+    /// What a reader is told for whom the store has lost what it had.
+    private static let lost = HTTPError(
+        .storedBodyDamaged, phase: .receivingBody, message: "what was stored of the body cannot be read back")
+}
