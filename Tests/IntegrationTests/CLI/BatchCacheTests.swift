@@ -4,27 +4,6 @@ import Testing
 
 @Suite("The cache of batch")
 struct BatchCacheTests {
-    /// A reply, as far as these tests look at it.
-    struct Reply {
-        let members: [String: Any]
-
-        var number: Int? { members["seq"] as? Int }
-        var status: Int? { members["status"] as? Int }
-        var body: String? { members["body"] as? String }
-        var source: String? { members["source"] as? String }
-    }
-
-    private func batch(
-        _ lines: [String], _ options: String..., in directory: TemporaryDirectory? = nil,
-        while body: (RunningProgram) async throws -> Void = { _ in }
-    ) async throws -> [Reply] {
-        let run = try await Program.run(
-            ["batch", "--connect-timeout", "300"] + options,
-            input: Array((lines.joined(separator: "\n") + "\n").utf8), in: directory, while: body)
-        #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
-        return try run.objects.map(Reply.init)
-    }
-
     /// A line that asks for a URL by a mode of the cache.
     private static func line(_ number: Int, _ url: String, _ mode: String?, _ more: String = "") -> String {
         let cache = mode.map { ",\"cache\":\"\($0)\"" } ?? ""
@@ -56,7 +35,7 @@ struct BatchCacheTests {
             let modes = BatchCacheTests.modes
             var lines = modes.enumerated().map { BatchCacheTests.line($0, origin.url("/600"), $1.mode) }
             lines.append("{\"seq\":99,\"op\":\"stats\"}")
-            let replies = try await batch(lines, "--cache", cache, "--parallel", "1", in: directory)
+            let replies = try await Program.batch(lines, "--cache", cache, "--parallel", "1", in: directory)
             try #require(replies.count == modes.count + 1)
             #expect(replies.dropLast().map { $0.source } == modes.map { $0.source })
             #expect(replies.dropLast().map { $0.status } == modes.map { $0.status })
@@ -79,7 +58,7 @@ struct BatchCacheTests {
     func stale() async throws {
         try await TestOrigin.withOrigin(.plain, handler: OriginHandler(BatchCacheTests.origin)) { origin in
             let modes = [nil, "force-cache", "only-if-cached", "default"]
-            let replies = try await batch(
+            let replies = try await Program.batch(
                 modes.enumerated().map { BatchCacheTests.line($0, origin.url("/0"), $1) },
                 "--cache", "memory", "--parallel", "1")
             #expect(replies.map(\.source) == ["network", "stale", "stale", "validated"])
@@ -96,7 +75,7 @@ struct BatchCacheTests {
             var lines = modes.enumerated().map { BatchCacheTests.line($0, url, $1) }
             lines += (6...7).map { BatchCacheTests.line($0, url, "only-if-cached") }
             lines.append("{\"seq\":8,\"op\":\"stats\"}")
-            let replies = try await batch(lines, "--parallel", "1")
+            let replies = try await Program.batch(lines, "--parallel", "1")
             #expect(replies.map(\.status) == [200, 200, 200, 200, 200, 200, 504, 504, nil])
             #expect(replies.prefix(6).allSatisfy { $0.source == "network" })
             #expect(replies.dropFirst(6).prefix(2).allSatisfy { $0.source == "cache" && $0.body == "" })
@@ -126,9 +105,10 @@ struct BatchCacheTests {
                 BatchCacheTests.line(1, url, nil), BatchCacheTests.line(2, url, nil, ",\"first\":true"),
                 "{\"seq\":3,\"op\":\"reset\"}", BatchCacheTests.line(4, url, nil),
             ]
-            let replies = try await batch(lines, "--cache", "folder", "--parallel", "1", in: directory)
+            let replies = try await Program.batch(
+                lines, "--cache", "folder", "--parallel", "1", in: directory)
             #expect(replies.map(\.source) == ["network", "cache", nil, "cache"])
-            let later = try await batch(
+            let later = try await Program.batch(
                 [BatchCacheTests.line(1, url, nil)], "--cache", "folder", in: directory)
             #expect(later.map(\.source) == ["cache"] && later.first?.body == "body")
             #expect(origin.requests.count == 1)
@@ -146,7 +126,7 @@ struct BatchCacheTests {
             defer { other.open() }
             var lines = (0..<20).map { BatchCacheTests.line($0, origin.url("/600"), nil) }
             lines.append(BatchCacheTests.line(20, origin.url("/other"), nil))
-            let replies = try await batch(lines, "--cache", "memory") { running in
+            let replies = try await Program.batch(lines, "--cache", "memory") { running in
                 try await running.waitForOutput("\"seq\":20")
                 other.open()
             }
@@ -169,7 +149,7 @@ struct BatchCacheTests {
                 }
                 return BatchCacheTests.line(number, origin.url("/"), nil, credentials ?? "")
             }
-            let replies = try await batch(lines, "--cache", "memory", "--parallel", "1")
+            let replies = try await Program.batch(lines, "--cache", "memory", "--parallel", "1")
             #expect(replies.map(\.body) == ["Basic YTpw", "Basic Yjpw", "Basic YTpw", "nobody"])
             #expect(replies.map(\.source) == ["network", "network", "cache", "network"])
         }

@@ -6,13 +6,7 @@ import Testing
 struct BatchPolicyTests {
     /// Runs requests one after the other, and returns the replies.
     private func batch(_ lines: [String]) async throws -> [[String: Any]] {
-        let run = try await Program.run(
-            ["batch", "--connect-timeout", "300", "--parallel", "1"],
-            input: Array((lines.joined(separator: "\n") + "\n").utf8))
-        #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
-        return try run.output.split(separator: 10).map { line in
-            try #require(try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])
-        }
+        try await Program.batch(lines, "--parallel", "1").map(\.members)
     }
 
     private func withRoutes(_ body: (TestOrigin) async throws -> Void) async throws {

@@ -5,34 +5,6 @@ import Testing
 
 @Suite("The protocol of batch")
 struct BatchTests {
-    /// A reply, as far as tests look at it.
-    struct Reply {
-        let members: [String: Any]
-
-        var number: Int? { members["seq"] as? Int }
-        var isOK: Bool? { members["ok"] as? Bool }
-        var status: Int? { members["status"] as? Int }
-        var error: String? { members["error"] as? String }
-        var body: String? { members["body"] as? String }
-        var message: String { members["message"] as? String ?? "" }
-    }
-
-    /// Runs requests given as lines, and returns the replies by their order.
-    private func batch(
-        _ lines: [String], _ options: String..., while body: (RunningProgram) async throws -> Void = { _ in }
-    ) async throws -> [Reply] {
-        let run = try await Program.run(
-            ["batch", "--connect-timeout", "300"] + options,
-            input: Array((lines.joined(separator: "\n") + "\n").utf8),
-            while: body)
-        #expect(run.status == 0, "\(run.errors)")
-        #expect(run.errors.isEmpty)
-        return try run.output.split(separator: 10).map { line in
-            let object = try JSONSerialization.jsonObject(with: Data(line))
-            return Reply(members: try #require(object as? [String: Any]))
-        }
-    }
-
     private func withRoutes(_ body: (TestOrigin) async throws -> Void) async throws {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler, run: body)
     }
@@ -47,7 +19,8 @@ struct BatchTests {
             .awaitClose)
         try await TestOrigin.withOrigin(.plain, scripts: script) { origin in
             let reply = try #require(
-                try await batch(["{\"seq\":7,\"op\":\"fetch\",\"url\":\"\(origin.url("/"))\"}"]).first)
+                try await Program.batch(["{\"seq\":7,\"op\":\"fetch\",\"url\":\"\(origin.url("/"))\"}"]).first
+            )
             #expect(reply.number == 7 && reply.isOK == true && reply.status == 200, "\(reply.message)")
             #expect(reply.members["reason"] as? String == "Fine so far")
             #expect(
@@ -74,7 +47,7 @@ struct BatchTests {
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .awaitClose)
         try await TestOrigin.withOrigin(.plain, scripts: script) { origin in
             let reply = try #require(
-                try await batch([
+                try await Program.batch([
                     "{\"seq\":1,\"url\":\"\(origin.url("/"))\",\"headers\":[[\"X-A\",\"a\\u00e4b\"]]}"
                 ]).first)
             #expect(reply.isOK == true, "\(reply.message)")
@@ -87,7 +60,7 @@ struct BatchTests {
     @Test("The request goes out as it is asked for")
     func request() async throws {
         try await withRoutes { origin in
-            let replies = try await batch([
+            let replies = try await Program.batch([
                 """
                 {"seq":1,"url":"\(origin.url("/echo"))","method":"PROPFIND","headers":[["X-A","1"],["accept",null],["x-a","2"],\
                 ["User-Agent",null]],"body":"\\u00ff\\u0000","redirect":"manual","auth":null,"cookie_jar":false,"proxy":null,\
@@ -115,7 +88,7 @@ struct BatchTests {
     func latin1() async throws {
         try await withRoutes { origin in
             let bytes = (0...255).map { "\\u00" + String($0 + 256, radix: 16).suffix(2) }.joined()
-            let replies = try await batch([
+            let replies = try await Program.batch([
                 "{\"seq\":1,\"url\":\"\(origin.url("/mirror"))\",\"method\":\"POST\",\"body\":\"\(bytes)\"}"
             ])
             let body = try #require(replies.first?.body)
@@ -140,7 +113,7 @@ struct BatchTests {
         ])
     func serverFaults(_ answer: String, _ kind: String) async throws {
         try await TestOrigin.withOrigin(.plain, scripts: .respond(answer)) { origin in
-            let replies = try await batch([
+            let replies = try await Program.batch([
                 "{\"seq\":1,\"url\":\"\(origin.url("/"))\",\"max_body\":1000,\"timeout_ms\":300000}"
             ])
             #expect(replies.first?.error == kind, "\(replies.first?.message ?? "no reply")")
@@ -175,7 +148,7 @@ struct BatchTests {
         try await withRoutes { origin in
             let line =
                 "{\"seq\":3,\(members.replacingOccurrences(of: "\"U\"", with: "\"\(origin.url("/echo"))\""))}"
-            let reply = try #require(try await batch([line]).first)
+            let reply = try #require(try await Program.batch([line]).first)
             #expect(reply.number == 3)
             #expect(reply.error == kind, "\(reply.message)")
             #expect(origin.requests.isEmpty)
@@ -190,7 +163,7 @@ struct BatchTests {
             String(repeating: "[", count: 100_000),
         ])
     func malformed(_ line: String) async throws {
-        let reply = try #require(try await batch([line]).first)
+        let reply = try #require(try await Program.batch([line]).first)
         #expect(reply.members["seq"] is NSNull)
         #expect(reply.error == "other")
     }
@@ -210,7 +183,7 @@ struct BatchTests {
     @Test("A timeout is told as one")
     func timeout() async throws {
         try await withRoutes { origin in
-            let replies = try await batch([
+            let replies = try await Program.batch([
                 "{\"seq\":1,\"url\":\"\(origin.url("/stall"))\",\"timeout_ms\":300}"
             ])
             #expect(replies.map(\.error) == ["timeout"])
@@ -227,7 +200,7 @@ struct BatchTests {
             return .text("slow")
         } run: { origin in
             defer { answered.open() }
-            let replies = try await batch([
+            let replies = try await Program.batch([
                 "{\"seq\":1,\"url\":\"\(origin.url("/slow"))\"}",
                 "{\"seq\":2,\"url\":\"\(origin.url("/fast"))\"}",
             ]) { running in
@@ -258,7 +231,7 @@ struct BatchTests {
         } run: { origin in
             defer { three.open() }
             let lines = (0..<12).map { "{\"seq\":\($0),\"url\":\"\(origin.url("/"))\"}" }
-            let replies = try await batch(lines, "--parallel", "3")
+            let replies = try await Program.batch(lines, "--parallel", "3")
             #expect(Set(replies.compactMap(\.number)) == Set(0..<12))
             #expect(load.withLock { $0.most } == 3)
             #expect(origin.connectionCount == 3)
@@ -269,7 +242,7 @@ struct BatchTests {
     func clean() async throws {
         try await withRoutes { origin in
             let url = origin.url("/json")
-            let replies = try await batch(
+            let replies = try await Program.batch(
                 [
                     "{\"seq\":1,\"url\":\"\(url)\"}", "{\"seq\":2,\"url\":\"\(url)\"}",
                     "{\"seq\":3,\"op\":\"stats\"}",
@@ -293,7 +266,7 @@ struct BatchTests {
             let members =
                 "\"url\":\"https://localhost:1/\",\"ca_file\":\"\(directory.appending("ca.pem"))\","
                 + "\"connect_to\":[\"localhost:1:127.0.0.1:\(origin.port)\"]"
-            let replies = try await batch(
+            let replies = try await Program.batch(
                 [
                     "{\"seq\":1,\(members)}", "{\"seq\":2,\(members)}",
                     "{\"seq\":3,\"url\":\"\(origin.url("/"))\"}",
@@ -309,7 +282,7 @@ struct BatchTests {
     func many() async throws {
         try await withRoutes { origin in
             let url = origin.url("/bytes/10")
-            let replies = try await batch((0..<10_000).map { "{\"seq\":\($0),\"url\":\"\(url)\"}" })
+            let replies = try await Program.batch((0..<10_000).map { "{\"seq\":\($0),\"url\":\"\(url)\"}" })
             #expect(replies.count == 10_000)
             #expect(replies.allSatisfy { $0.status == 200 && $0.body?.unicodeScalars.count == 10 })
             #expect(Set(replies.compactMap(\.number)).count == 10_000)
@@ -321,7 +294,7 @@ struct BatchTests {
     func longLine() async throws {
         try await withRoutes { origin in
             let body = String(repeating: "abcdefgh", count: 1 << 18)
-            let replies = try await batch([
+            let replies = try await Program.batch([
                 "{\"seq\":1,\"url\":\"\(origin.url("/mirror"))\",\"method\":\"PUT\",\"body\":\"\(body)\"}"
             ])
             #expect(replies.first?.body == body)

@@ -6,21 +6,16 @@ import Testing
 
 @Suite("Private caches behind nginx as a shared one", .timeLimit(.minutes(20)))
 struct NginxCacheTests {
-    /// A client with a cache of its own.
-    private func client() -> HTTPSession {
-        .plain {
-            $0.proxy = .none
-            $0.cache = .memoryOnly(options: .withoutPressure)
-        }
-    }
+    private func client() -> HTTPSession { SharedCacheScene.client(.none) }
 
-    /// Runs `body` with an origin, nginx before it, and a URL there.
+    /// Runs `body` with nginx, an origin behind it, and a URL there.
     private func run(
-        _ respond: @escaping OriginHandler.Respond, _ body: (TestOrigin, String) async throws -> Void
+        _ respond: @escaping OriginHandler.Respond,
+        _ body: (NginxCache, TestOrigin, String) async throws -> Void
     ) async throws {
         try await TestOrigin.withOrigin(.plain, respond: respond) { origin in
             try await NginxCache.withServer(before: origin.port) { nginx in
-                try await body(origin, nginx.url(nginx.port, "/page"))
+                try await body(nginx, origin, nginx.url(nginx.port, "/page"))
             }
         }
     }
@@ -31,7 +26,7 @@ struct NginxCacheTests {
         try await run { _ in
             OriginResponse(
                 200, fields: ["Date": made, "Cache-Control": "max-age=1000000"], body: .text("old"))
-        } _: { origin, url in
+        } _: { _, origin, url async throws in
             let (first, second) = (client(), client())
             #expect(try await first.get(url).field("Cache-Status") == "shared; fwd=uri-miss")
             let shared = try await second.get(url)
@@ -49,10 +44,7 @@ struct NginxCacheTests {
 
     @Test("What is stale in private and fresh in the shared cache is validated there")
     func validatedByShared() async throws {
-        let page = VersionedPage()
-        try await run { request in
-            page.answer(request, ["Cache-Control": "max-age=0, s-maxage=1000000"])
-        } _: { origin, url in
+        try await run(SharedCacheScene.page("max-age=0, s-maxage=1000000")) { _, origin, url async throws in
             for session in [client(), client()] {
                 #expect(try await session.get(url).source == .network)
                 let again = try await session.get(url)
@@ -65,10 +57,7 @@ struct NginxCacheTests {
 
     @Test("A POST invalidates the private response alone; a reload replaces both")
     func invalidated() async throws {
-        let page = VersionedPage()
-        try await run { request in
-            page.answer(request, ["Cache-Control": "max-age=1000000"])
-        } _: { origin, url in
+        try await run(SharedCacheScene.page()) { _, origin, url async throws in
             let session = client()
             _ = try await session.get(url)
             _ = try await session.post(url, body: .text("change"))
@@ -87,29 +76,17 @@ struct NginxCacheTests {
 
     @Test("What is to leave no trace leaves none in nginx either")
     func noStore() async throws {
-        try await run { _ in
-            OriginResponse(200, fields: ["Cache-Control": "max-age=1000000"], body: .text("page"))
-        } _: { origin, url in
-            let session = client()
-            for _ in 0..<2 {
-                let answer = try await session.get(url, options: .using(.noStore))
-                #expect(answer.text == "page" && answer.field("Cache-Status") == "shared; fwd=uri-miss")
-                #expect(origin.requests.last?.fields["Cache-Control"]?.contains("no-store") == true)
-            }
-            #expect(try await session.get(url).field("Cache-Status") == "shared; fwd=uri-miss")
-            // What others have left may answer.
-            let found = try await session.get(url, options: .using(.noStore))
-            #expect(found.source == .network && found.field("Cache-Status") == "shared; hit")
-            #expect(origin.requests.count == 3)
+        try await run(SharedCacheScene.text("page")) { _, origin, url async throws in
+            try await SharedCacheScene.askWithoutTrace(
+                client(), client(), url, origin,
+                .init(
+                    field: "Cache-Status", missed: "shared; fwd=uri-miss", found: "shared; hit"))
         }
     }
 
     @Test("A revalidation fetches the shared response anew, and is answered 304 where it is the same")
     func revalidated() async throws {
-        let page = VersionedPage()
-        try await run { request in
-            page.answer(request, ["Cache-Control": "max-age=1000000"])
-        } _: { origin, url in
+        try await run(SharedCacheScene.page()) { _, origin, url async throws in
             let session = client()
             _ = try await session.get(url)
             let validated = try await session.get(url, options: .using(.revalidate))
@@ -120,14 +97,7 @@ struct NginxCacheTests {
 
     @Test("Each variant of a URL is fetched once for all clients")
     func variants() async throws {
-        try await run { request in
-            let language = request.fields["Accept-Language"] ?? "none"
-            return OriginResponse(
-                200,
-                fields: [
-                    "Cache-Control": "max-age=1000000", "Vary": "Accept-Language", "ETag": "\"\(language)\"",
-                ], body: .text(language))
-        } _: { origin, url in
+        try await run(SharedCacheScene.byLanguage) { _, origin, url async throws in
             for session in [client(), client()] {
                 for source in [HTTPExchange.Source.network, .cache] {
                     for language in ["de", "en"] {
@@ -143,18 +113,8 @@ struct NginxCacheTests {
     @Test("What is private is stored in private alone, and so is what credentials brought")
     func unshared() async throws {
         for control in ["private, max-age=1000000", "max-age=1000000"] {
-            try await run { request in
-                OriginResponse(
-                    200, fields: ["Cache-Control": control],
-                    body: .text(request.fields["Authorization"] ?? "nobody"))
-            } _: { origin, url in
-                let session = client()
-                for source in [HTTPExchange.Source.network, .cache] {
-                    for user in ["Bearer wren", "Bearer robin"] {
-                        let answer = try await session.get(url, headers: [.authorization: user])
-                        #expect(answer.text == user && answer.source == source)
-                    }
-                }
+            try await run(SharedCacheScene.byUser(control)) { _, origin, url async throws in
+                try await SharedCacheScene.askAsUsers(client(), url) { $0 }
                 #expect(try await client().get(url).text == "nobody")
                 #expect(origin.requests.count == 3)
             }
@@ -164,27 +124,8 @@ struct NginxCacheTests {
     @Test("Many requests of several clients for a cold URL are one to the origin")
     func collapsed() async throws {
         let gate = Gate()
-        try await run { _ in
-            await gate.pass()
-            return OriginResponse(
-                200, fields: ["Cache-Control": "max-age=1000000"],
-                body: .text(String(repeating: "0123456789", count: 20_000)))
-        } _: { origin, url in
-            defer { gate.open() }
-            let sessions = [client(), client()]
-            try await withThrowingTaskGroup(of: Int.self) { group in
-                for session in sessions {
-                    for _ in 0..<10 { group.addTask { try await session.get(url).body.count } }
-                }
-                // Whichever client comes first: the other one waits at the shared cache, or finds it there afterwards.
-                while sessions.contains(where: { $0.poolStatus.opened == 0 }) {
-                    try await Task.sleep(for: .milliseconds(1))
-                }
-                try await origin.waitForRequests(count: 1)
-                gate.open()
-                for try await count in group { #expect(count == 200_000) }
-            }
-            #expect(origin.requests.count == 1)
+        try await run(SharedCacheScene.large(behind: gate)) { nginx, origin, url async throws in
+            try await SharedCacheScene.stampede([client(), client()], url, nginx, origin, gate)
         }
     }
 }

@@ -8,11 +8,7 @@ import Testing
 struct SquidCacheTests {
     /// A client with a cache of its own.
     private func client(_ squid: SquidCache) throws -> HTTPSession {
-        let proxy = try ProxySettings.http("127.0.0.1:\(squid.port)")
-        return .plain {
-            $0.proxy = proxy
-            $0.cache = .memoryOnly(options: .withoutPressure)
-        }
+        SharedCacheScene.client(try .http("127.0.0.1:\(squid.port)"))
     }
 
     /// Runs `body` with Squid, an origin, and a URL there that nobody has asked for.
@@ -35,7 +31,7 @@ struct SquidCacheTests {
         ]
         try await run { _ in
             OriginResponse(200, fields: fields, body: .text("old"))
-        } _: { squid, origin, url in
+        } _: { squid, origin, url async throws in
             let (first, second) = (try client(squid), try client(squid))
             _ = try await first.get(url)
             let shared = try await second.get(url)
@@ -61,10 +57,8 @@ struct SquidCacheTests {
 
     @Test("What is stale in private and fresh in the shared cache is validated there")
     func validatedByShared() async throws {
-        let page = VersionedPage()
-        try await run { request in
-            page.answer(request, ["Cache-Control": "max-age=0, s-maxage=1000000"])
-        } _: { squid, origin, url in
+        try await run(SharedCacheScene.page("max-age=0, s-maxage=1000000")) {
+            squid, origin, url async throws in
             for session in [try client(squid), try client(squid)] {
                 #expect(try await session.get(url).source == .network)
                 for _ in 0..<2 {
@@ -79,10 +73,7 @@ struct SquidCacheTests {
 
     @Test("What is stale in both is validated by the origin, once for both")
     func validatedByOrigin() async throws {
-        let page = VersionedPage()
-        try await run { request in
-            page.answer(request, ["Cache-Control": "max-age=0"])
-        } _: { squid, origin, url in
+        try await run(SharedCacheScene.page("max-age=0")) { squid, origin, url async throws in
             let session = try client(squid)
             #expect(try await session.get(url).source == .network)
             let same = try await session.get(url)
@@ -101,10 +92,7 @@ struct SquidCacheTests {
     @Test(
         "A POST invalidates the response in both; another client's private one is as it was until validated")
     func invalidated() async throws {
-        let page = VersionedPage()
-        try await run { request in
-            page.answer(request, ["Cache-Control": "max-age=1000000"])
-        } _: { squid, origin, url in
+        try await run(SharedCacheScene.page()) { squid, origin, url async throws in
             let (writer, reader) = (try client(squid), try client(squid))
             for session in [writer, reader] { #expect(try await session.get(url).text == "version 1") }
             #expect(origin.requests.count == 1)
@@ -122,14 +110,7 @@ struct SquidCacheTests {
 
     @Test("A variant of a URL is fetched once for all clients that ask for it before another")
     func variants() async throws {
-        try await run { request in
-            let language = request.fields["Accept-Language"] ?? "none"
-            return OriginResponse(
-                200,
-                fields: [
-                    "Cache-Control": "max-age=1000000", "Vary": "Accept-Language", "ETag": "\"\(language)\"",
-                ], body: .text(language))
-        } _: { squid, origin, url in
+        try await run(SharedCacheScene.byLanguage) { squid, origin, url async throws in
             let sessions = [try client(squid), try client(squid)]
             for source in [HTTPExchange.Source.network, .cache] {
                 for language in ["de", "en"] {
@@ -146,9 +127,7 @@ struct SquidCacheTests {
     @Test("What is private is stored in private alone, and what may not be stored nowhere")
     func unshared() async throws {
         for (control, hits) in [("private, max-age=1000000", true), ("no-store", false)] {
-            try await run { _ in
-                OriginResponse(200, fields: ["Cache-Control": control], body: .text("mine"))
-            } _: { squid, origin, url in
+            try await run(SharedCacheScene.text("mine", control)) { squid, origin, url async throws in
                 for session in [try client(squid), try client(squid)] {
                     let first = try await session.get(url)
                     #expect(first.source == .network && first.field("X-Cache") == "MISS from shared")
@@ -162,18 +141,10 @@ struct SquidCacheTests {
     @Test("What one user's credentials brought is nobody else's, unless the server says that it is public")
     func credentials() async throws {
         for isPublic in [false, true] {
-            try await run { request in
-                OriginResponse(
-                    200, fields: ["Cache-Control": isPublic ? "public, max-age=1000000" : "max-age=1000000"],
-                    body: .text(request.fields["Authorization"] ?? "nobody"))
-            } _: { squid, origin, url in
-                let session = try client(squid)
-                for source in [HTTPExchange.Source.network, .cache] {
-                    for user in ["Bearer wren", "Bearer robin"] {
-                        let answer = try await session.get(url, headers: [.authorization: user])
-                        #expect(answer.source == source)
-                        #expect(answer.text == (isPublic ? "Bearer wren" : user))
-                    }
+            let control = isPublic ? "public, max-age=1000000" : SharedCacheScene.lasting
+            try await run(SharedCacheScene.byUser(control)) { squid, origin, url async throws in
+                try await SharedCacheScene.askAsUsers(try client(squid), url) {
+                    isPublic ? "Bearer wren" : $0
                 }
                 #expect(origin.requests.count == (isPublic ? 1 : 2))
                 let stranger = try await client(squid).get(url)
@@ -184,29 +155,17 @@ struct SquidCacheTests {
 
     @Test("What is to leave no trace leaves none in Squid either")
     func noStore() async throws {
-        try await run { _ in
-            OriginResponse(200, fields: ["Cache-Control": "max-age=1000000"], body: .text("page"))
-        } _: { squid, origin, url in
-            let session = try client(squid)
-            for _ in 0..<2 {
-                let answer = try await session.get(url, options: .using(.noStore))
-                #expect(answer.text == "page" && answer.field("X-Cache") == "MISS from shared")
-                #expect(origin.requests.last?.fields["Cache-Control"]?.contains("no-store") == true)
-            }
-            #expect(try await session.get(url).field("X-Cache") == "MISS from shared")
-            // What others have left may answer.
-            let found = try await session.get(url, options: .using(.noStore))
-            #expect(found.source == .network && found.field("X-Cache") == "HIT from shared")
-            #expect(origin.requests.count == 3)
+        try await run(SharedCacheScene.text("page")) { squid, origin, url async throws in
+            try await SharedCacheScene.askWithoutTrace(
+                try client(squid), try client(squid), url, origin,
+                .init(
+                    field: "X-Cache", missed: "MISS from shared", found: "HIT from shared"))
         }
     }
 
     @Test("A reload goes through to the origin, and what it brings replaces what both have")
     func reloaded() async throws {
-        let page = VersionedPage()
-        try await run { request in
-            page.answer(request, ["Cache-Control": "max-age=1000000"])
-        } _: { squid, origin, url in
+        try await run(SharedCacheScene.page()) { squid, origin, url async throws in
             let (first, second) = (try client(squid), try client(squid))
             for session in [first, second] { #expect(try await session.get(url).text == "version 1") }
             #expect(origin.requests.count == 1)
@@ -225,10 +184,7 @@ struct SquidCacheTests {
 
     @Test("A revalidation makes the shared cache ask the origin, too")
     func revalidated() async throws {
-        let page = VersionedPage()
-        try await run { request in
-            page.answer(request, ["Cache-Control": "max-age=1000000"])
-        } _: { squid, origin, url in
+        try await run(SharedCacheScene.page()) { squid, origin, url async throws in
             let session = try client(squid)
             _ = try await session.get(url)
             let validated = try await session.get(url, options: .using(.revalidate))
@@ -243,27 +199,9 @@ struct SquidCacheTests {
     @Test("Many requests of several clients for a cold URL are one to the origin")
     func collapsed() async throws {
         let gate = Gate()
-        try await run { _ in
-            await gate.pass()
-            return OriginResponse(
-                200, fields: ["Cache-Control": "max-age=1000000"],
-                body: .text(String(repeating: "0123456789", count: 20_000)))
-        } _: { squid, origin, url in
-            defer { gate.open() }
+        try await run(SharedCacheScene.large(behind: gate)) { squid, origin, url async throws in
             let sessions = [try client(squid), try client(squid)]
-            try await withThrowingTaskGroup(of: Int.self) { group in
-                for session in sessions {
-                    for _ in 0..<10 { group.addTask { try await session.get(url).body.count } }
-                }
-                // Whichever client comes first: the other one waits at the shared cache, or finds it there afterwards.
-                while sessions.contains(where: { $0.poolStatus.opened == 0 }) {
-                    try await Task.sleep(for: .milliseconds(1))
-                }
-                try await origin.waitForRequests(count: 1)
-                gate.open()
-                for try await count in group { #expect(count == 200_000) }
-            }
-            #expect(origin.requests.count == 1)
+            try await SharedCacheScene.stampede(sessions, url, squid, origin, gate)
             #expect(sessions.allSatisfy { $0.poolStatus.opened == 1 })
         }
     }

@@ -7,7 +7,7 @@ import Glibc
 /// gzip for those who accept it (chunked when large), and `/moved`, a 302 to `/hello.txt`. Below `/basic/`, `/digest/` and
 /// `/once/` are the same for `me` with the password `hunter2`: by Basic, by Digest, and by Digest with a new nonce for each
 /// request. `/digest/echo` and `/basic/echo` give back what they are sent.
-final class ApacheServer: RealServer {
+final class ApacheServer: CommonServer {
     let directory: TemporaryDirectory
     let child: ChildProcess
     /// What it shows, and what its clients need.
@@ -30,12 +30,7 @@ final class ApacheServer: RealServer {
         tlsPort = ports[2]
     }
 
-    private static let shared = SharedServer { try await start() }
-
-    /// Runs `body` with Apache. Other tests may use it at the same time, so `body` leaves it running.
-    static func withServer<Value>(_ body: (ApacheServer) async throws -> Value) async throws -> Value {
-        try await shared.whileRunning(body)
-    }
+    static let shared = SharedServer { try await start() }
 
     /// Starts Apache. It listens on all its ports when this returns; the caller has to `stop()` it.
     static func start() async throws -> ApacheServer {

@@ -1,18 +1,7 @@
-import Foundation
-import Glibc
-
-/// nginx as a shared cache before one origin, by the configuration that the documentation quotes.
-final class NginxCache: RealServer {
-    let directory: TemporaryDirectory
-    let child: ChildProcess
-    /// Where clients reach it, as if it were the origin.
-    let port: UInt16
-
-    private init(directory: TemporaryDirectory, child: ChildProcess, port: UInt16) {
-        self.directory = directory
-        self.child = child
-        self.port = port
-    }
+/// nginx as a shared cache before one origin, by the configuration that the documentation quotes: a client reaches it as if it
+/// were the origin.
+struct NginxCache: PortServer {
+    let process: PortProcess
 
     /// Runs `body` with nginx before an origin on this port of 127.0.0.1, and ends it.
     static func withServer<Value>(
@@ -23,54 +12,23 @@ final class NginxCache: RealServer {
 
     private static func start(_ origin: Int) async throws -> NginxCache {
         let directory = try TemporaryDirectory()
-        _ = try directory.makeDirectory("scratch")
-        let (child, ports) = try await startListening(program: "nginx", portCount: 1, in: directory) {
-            ports in
+        // What stands around the file in `/etc/nginx/nginx.conf`.
+        let around = try directory.write(
+            NginxConfiguration.text(directory, http: "    include \(directory.path)/shared.conf;"),
+            to: "nginx.conf")
+        return try await listening("nginx", in: directory) { port in
             let example = try ExampleConfiguration.text(
                 "nginx.conf",
                 replacing: [
-                    "listen 3128": "listen 127.0.0.1:\(ports[0])",
+                    "listen 3128": "listen 127.0.0.1:\(port)",
                     "127.0.0.1:8080": "127.0.0.1:\(origin)",
                     "/var/cache/nginx": directory.appending("cache"),
                 ])
             try directory.write(example, to: "shared.conf")
-            let around = try directory.write(configuration(directory), to: "nginx.conf")
-            return ["-p", directory.path, "-e", directory.appending("error.log"), "-c", around]
+            return NginxConfiguration.arguments(directory, around)
         }
-        return NginxCache(directory: directory, child: child, port: ports[0])
-    }
-
-    /// What stands around the file in `/etc/nginx/nginx.conf`.
-    private static func configuration(_ directory: TemporaryDirectory) -> String {
-        """
-        daemon off;
-        # One process: none is left over when it is killed.
-        master_process off;
-        \(getuid() == 0 ? "user root;" : "")
-        pid \(directory.path)/nginx.pid;
-        events { worker_connections 1024; }
-        http {
-            access_log off;
-            client_body_temp_path \(directory.path)/scratch/body;
-            proxy_temp_path \(directory.path)/scratch/proxy;
-            fastcgi_temp_path \(directory.path)/scratch/fastcgi;
-            uwsgi_temp_path \(directory.path)/scratch/uwsgi;
-            scgi_temp_path \(directory.path)/scratch/scgi;
-            # A machine that stands still must not make its clocks end.
-            keepalive_timeout 600;
-            client_header_timeout 600;
-            client_body_timeout 600;
-            send_timeout 600;
-            proxy_connect_timeout 600;
-            proxy_read_timeout 600;
-            include \(directory.path)/shared.conf;
-        }
-
-        """
     }
 
     /// Its error log, after what it wrote to its outputs.
-    var log: String {
-        child.output + OutputFile.contents(of: directory.appending("error.log"))
-    }
+    var log: String { NginxConfiguration.log(self) }
 }

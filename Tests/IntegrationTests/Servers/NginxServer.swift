@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 
 /// nginx, with a listener for every kind of connection and a location for every kind of answer.
 ///
@@ -21,7 +20,7 @@ import Glibc
 /// | `/client` | the subject of the client's certificate |
 /// | `/moved` `/none` `/gone` `/busy` | 302 to `/hello.txt`, 204, 410, 503 with `Retry-After: 1` |
 /// | `/drop` | none: the connection is closed |
-final class NginxServer: RealServer {
+final class NginxServer: CommonServer {
     let directory: TemporaryDirectory
     let child: ChildProcess
     /// What it shows, and what its clients need.
@@ -59,13 +58,7 @@ final class NginxServer: RealServer {
         socketPath = directory.appending("socket")
     }
 
-    private static let shared = SharedServer { try await start() }
-
-    /// Runs `body` with nginx. Other tests may use it at the same time, so `body` leaves it running.
-    /// Whoever stores something chooses a name that no other test has.
-    static func withServer<Value>(_ body: (NginxServer) async throws -> Value) async throws -> Value {
-        try await shared.whileRunning(body)
-    }
+    static let shared = SharedServer { try await start() }
 
     /// Starts nginx. It listens on all its ports when this returns; the caller has to `stop()` it.
     static func start() async throws -> NginxServer {
@@ -73,7 +66,6 @@ final class NginxServer: RealServer {
         let certificates = try await Certificates.make(in: directory)
         _ = try Site.write(in: directory)
         _ = try directory.makeDirectory("uploads")
-        _ = try directory.makeDirectory("scratch")
         try directory.write("user:{PLAIN}secret\n", to: "passwords")
         let (child, ports) = try await startListening(program: "nginx", portCount: 7, in: directory) {
             ports in
@@ -81,18 +73,17 @@ final class NginxServer: RealServer {
             try? FileManager.default.removeItem(atPath: directory.appending("socket"))
             try directory.write(locations(directory, plainPort: ports[0]), to: "locations.conf")
             let configuration = try directory.write(
-                configuration(directory, certificates, ports), to: "nginx.conf")
-            return ["-p", directory.path, "-e", directory.appending("error.log"), "-c", configuration]
+                NginxConfiguration.text(directory, http: listeners(directory, certificates, ports)),
+                to: "nginx.conf")
+            return NginxConfiguration.arguments(directory, configuration)
         }
         return NginxServer(directory: directory, certificates: certificates, child: child, ports: ports)
     }
 
     /// Its error log, after what it wrote to its outputs.
-    var log: String {
-        child.output + OutputFile.contents(of: directory.appending("error.log"))
-    }
+    var log: String { NginxConfiguration.log(self) }
 
-    private static func configuration(
+    private static func listeners(
         _ directory: TemporaryDirectory, _ certificates: Certificates, _ ports: [UInt16]
     ) -> String {
         func tls(
@@ -112,31 +103,9 @@ final class NginxServer: RealServer {
         let both = "TLSv1.2 TLSv1.3"
         let asking = "ssl_verify_client on; ssl_client_certificate \(certificates.authority);"
         return """
-            daemon off;
-            # One process: none is left over when it is killed.
-            master_process off;
-            \(getuid() == 0 ? "user root;" : "")
-            pid \(directory.path)/nginx.pid;
-            events { worker_connections 4096; }
-            http {
-                access_log off;
                 types { text/plain txt; application/json json; }
                 default_type application/octet-stream;
-                client_body_temp_path \(directory.path)/scratch/body;
-                proxy_temp_path \(directory.path)/scratch/proxy;
-                fastcgi_temp_path \(directory.path)/scratch/fastcgi;
-                uwsgi_temp_path \(directory.path)/scratch/uwsgi;
-                scgi_temp_path \(directory.path)/scratch/scgi;
                 keepalive_requests 1000000;
-                # No test waits for its clocks, and a machine that stands still must not make them end.
-                keepalive_timeout 600;
-                client_header_timeout 600;
-                client_body_timeout 600;
-                send_timeout 600;
-                proxy_connect_timeout 600;
-                proxy_read_timeout 600;
-                lingering_time 600;
-                lingering_timeout 600;
                 ssl_session_cache shared:sessions:1m;
                 server {
                     listen 127.0.0.1:\(ports[0]) reuseport backlog=4096;
@@ -154,8 +123,6 @@ final class NginxServer: RealServer {
             \(tls(ports[4], "TLSv1.3", certificates.server))
             \(tls(ports[5], both, certificates.server, asking))
             \(tls(ports[6], both, certificates.expired))
-            }
-
             """
     }
 

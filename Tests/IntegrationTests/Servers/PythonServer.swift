@@ -1,21 +1,12 @@
 /// CPython's `http.server`: the files of `Site`, without ranges, ETags or compression.
-final class PythonServer: RealServer {
+struct PythonServer: PortServer {
     /// What it speaks: the default of `http.server` is HTTP/1.0, which closes the connection after each answer.
     enum Version: String {
         case http10 = "HTTP/1.0"
         case http11 = "HTTP/1.1"
     }
 
-    let directory: TemporaryDirectory
-    let child: ChildProcess
-    /// HTTP without TLS.
-    let port: UInt16
-
-    private init(directory: TemporaryDirectory, child: ChildProcess, port: UInt16) {
-        self.directory = directory
-        self.child = child
-        self.port = port
-    }
+    let process: PortProcess
 
     private static let shared10 = SharedServer { try await start(.http10) }
     private static let shared11 = SharedServer { try await start(.http11) }
@@ -34,13 +25,11 @@ final class PythonServer: RealServer {
     static func start(_ version: Version) async throws -> PythonServer {
         let directory = try TemporaryDirectory()
         let site = try Site.write(in: directory)
-        let (child, ports) = try await startListening(program: "python3", portCount: 1, in: directory) {
-            ports in
+        return try await listening("python3", in: directory) { port in
             [
                 "-u", "-m", "http.server", "--bind", "127.0.0.1", "--protocol", version.rawValue,
-                "--directory", site, "\(ports[0])",
+                "--directory", site, "\(port)",
             ]
         }
-        return PythonServer(directory: directory, child: child, port: ports[0])
     }
 }

@@ -5,24 +5,10 @@ import Glibc
 ///
 /// Others use it at the same time, and a port may be an origin's again after another's: whoever asks it for something
 /// chooses a path that nobody else has.
-final class SquidCache: RealServer {
-    let directory: TemporaryDirectory
-    let child: ChildProcess
-    /// Where clients reach it.
-    let port: UInt16
+struct SquidCache: PortServer, CommonServer {
+    let process: PortProcess
 
-    private init(directory: TemporaryDirectory, child: ChildProcess, port: UInt16) {
-        self.directory = directory
-        self.child = child
-        self.port = port
-    }
-
-    private static let shared = SharedServer { try await start() }
-
-    /// Runs `body` with Squid. Other tests may use it at the same time, so `body` leaves it running.
-    static func withServer<Value>(_ body: (SquidCache) async throws -> Value) async throws -> Value {
-        try await shared.whileRunning(body)
-    }
+    static let shared = SharedServer { try await start() }
 
     /// Runs `body` with a Squid of its own, which opens tunnels to this port alone, and ends it.
     static func withServer<Value>(
@@ -52,12 +38,10 @@ final class SquidCache: RealServer {
         // Its directories are made before it serves, by a run that listens nowhere.
         let made = try write(port: 1)
         try await Command.succeed("squid", ["-N", "-z", "-n", "nest\(getpid())", "-f", made])
-        let (child, ports) = try await startListening(program: "squid", portCount: 1, in: directory) {
-            ports in
+        return try await listening("squid", in: directory) { port in
             // Its shared memory is named after the service: two of them must not be one.
-            ["-N", "-n", "nest\(ports[0])", "-f", try write(port: ports[0])]
+            ["-N", "-n", "nest\(port)", "-f", try write(port: port)]
         }
-        return SquidCache(directory: directory, child: child, port: ports[0])
     }
 
     /// Its logs, after what it wrote to its outputs.

@@ -3,7 +3,7 @@ import Foundation
 /// Squid, the caching proxy, with its cache off: open, with Basic, with Digest, and over TLS.
 ///
 /// Whoever it asks for credentials is `me` with the password `hunter2`.
-final class SquidProxy: RealServer {
+final class SquidProxy: CommonServer {
     let directory: TemporaryDirectory
     let child: ChildProcess
     /// The authority and certificate of the listener over TLS.
@@ -29,12 +29,7 @@ final class SquidProxy: RealServer {
         tlsPort = ports[3]
     }
 
-    private static let shared = SharedServer { try await start() }
-
-    /// Runs `body` with Squid. Other tests may use it at the same time, so `body` leaves it running.
-    static func withServer<Value>(_ body: (SquidProxy) async throws -> Value) async throws -> Value {
-        try await shared.whileRunning(body)
-    }
+    static let shared = SharedServer { try await start() }
 
     /// Starts Squid. It listens on all its ports when this returns; the caller has to `stop()` it.
     static func start() async throws -> SquidProxy {

@@ -41,12 +41,9 @@ struct CacheAccountTests {
 
     @Test("A delegate and the events tell of each call's beginning and end once, cached or shared")
     func events() async throws {
-        let signals = SignalBox()
-        try await TestOrigin.withOrigin { _ in
-            try await signals.wait(for: "go")
-            return CacheScene.answer("x")
-        } run: { origin async throws in
-            signals.use(origin)
+        try await CacheScene.withHeldOrigin { _ in
+            CacheScene.answer("x")
+        } _: { origin, signals async throws in
             let delegate = RecordingDelegate()
             let (session, _) = try CacheScene.session { $0.delegate = delegate }
             let told = Shared<[SessionEvent]>([])

@@ -97,12 +97,9 @@ struct CacheInvalidationTests {
 
     @Test("What is removed by its owner while it comes is not stored")
     func removedMeanwhile() async throws {
-        let signals = SignalBox()
-        try await TestOrigin.withOrigin { _ in
-            try await signals.wait(for: "go")
-            return CacheScene.answer("x")
-        } run: { origin async throws in
-            signals.use(origin)
+        try await CacheScene.withHeldOrigin { _ in
+            CacheScene.answer("x")
+        } _: { origin, signals async throws in
             let (session, cache) = try CacheScene.session()
             let url = origin.url()
             let first = Task { try await session.get(url) }

@@ -45,6 +45,21 @@ enum CacheScene {
         answer(text, control, fields).with { $0.fields.append("Age", "120") }
     }
 
+    /// Runs a test beside an origin that answers nothing before the test says `go`.
+    static func withHeldOrigin(
+        _ respond: @escaping @Sendable (OriginRequest) -> OriginResponse,
+        _ body: (TestOrigin, SignalBox) async throws -> Void
+    ) async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { request in
+            try await signals.wait(for: "go")
+            return respond(request)
+        } run: { origin async throws in
+            signals.use(origin)
+            try await body(origin, signals)
+        }
+    }
+
     /// How the cache is used.
     static func mode(_ mode: CacheMode) -> RequestOptions {
         var options = RequestOptions()

@@ -123,12 +123,9 @@ struct CacheSecrecyTests {
 
     @Test("Requests of different users are never answered by one, also where nothing is stored yet")
     func noSharing() async throws {
-        let signals = SignalBox()
-        try await TestOrigin.withOrigin { request in
-            try await signals.wait(for: "go")
-            return CacheScene.answer(request.fields["Authorization"] ?? "-", "max-age=600, public")
-        } run: { origin async throws in
-            signals.use(origin)
+        try await CacheScene.withHeldOrigin { request in
+            CacheScene.answer(request.fields["Authorization"] ?? "-", "max-age=600, public")
+        } _: { origin, signals async throws in
             let (session, _) = try CacheScene.session()
             let url = origin.url()
             let tasks = (0..<6).map { number in

@@ -80,13 +80,10 @@ struct CoalescingTests {
 
     @Test("Requests that differ in a field are never answered by one")
     func differingFields() async throws {
-        let signals = SignalBox()
-        try await TestOrigin.withOrigin { request in
-            try await signals.wait(for: "go")
-            return CacheScene.answer(
+        try await CacheScene.withHeldOrigin { request in
+            CacheScene.answer(
                 request.fields["Accept-Language"] ?? "-", "max-age=600", ["Vary": "Accept-Language"])
-        } run: { origin async throws in
-            signals.use(origin)
+        } _: { origin, signals async throws in
             let (session, _) = try CacheScene.session()
             let url = origin.url()
             let tasks = (0..<8).map { number in

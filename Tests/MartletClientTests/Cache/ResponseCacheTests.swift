@@ -88,12 +88,9 @@ struct ResponseCacheTests {
         "Forty-nine of fifty that wait are cancelled: they return, and the last has its answer of the one request"
     )
     func cancelledWaiters() async throws {
-        let signals = SignalBox()
-        try await TestOrigin.withOrigin { _ in
-            try await signals.wait(for: "go")
-            return ResponseCacheTests.fresh("late")
-        } run: { origin async throws in
-            signals.use(origin)
+        try await CacheScene.withHeldOrigin { _ in
+            ResponseCacheTests.fresh("late")
+        } _: { origin, signals async throws in
             let session = try ResponseCacheTests.session()
             let url = origin.url()
             let tasks = (0..<50).map { _ in Task { try await session.get(url) } }
@@ -148,12 +145,9 @@ struct StoredValueTests {
 
     @Test("A16: Equal requests for a picture are one, and one who is cancelled leaves the others")
     func merged() async throws {
-        let signals = SignalBox()
-        try await TestOrigin.withOrigin { _ in
-            try await signals.wait(for: "go")
-            return ResponseCacheTests.fresh("a picture")
-        } run: { origin async throws in
-            signals.use(origin)
+        try await CacheScene.withHeldOrigin { _ in
+            ResponseCacheTests.fresh("a picture")
+        } _: { origin, signals async throws in
             let session = try ResponseCacheTests.session()
             let values = DecodedCache<Int>(session: session, memoryPressure: nil, cost: { _ in 1 }) {
                 $0.body.count

@@ -113,15 +113,12 @@ struct SharedBodyTests {
         "Above an eighth of the memory all read together, where the length is not known, and nothing is stored"
     )
     func chunkedAboveTheEighth() async throws {
-        let signals = SignalBox()
-        try await TestOrigin.withOrigin { _ in
-            try await signals.wait(for: "go")
-            return CacheScene.answer("").with {
+        try await CacheScene.withHeldOrigin { _ in
+            CacheScene.answer("").with {
                 $0.body = .pattern(3_000_000)
                 $0.framing = .chunked()
             }
-        } run: { origin async throws in
-            signals.use(origin)
+        } _: { origin, signals async throws in
             let (session, cache) = try CacheScene.session(memory: .mebibytes(1))
             let request = try HTTPRequest(.get, origin)
             let tasks = (0..<3).map { _ in Task { try await SharedBodyTests.read(session, request) } }
@@ -137,16 +134,13 @@ struct SharedBodyTests {
         [true, false])
     func cut(isChunked: Bool, hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
-        let signals = SignalBox()
-        try await TestOrigin.withOrigin { _ in
-            try await signals.wait(for: "go")
-            return CacheScene.answer("").with {
+        try await CacheScene.withHeldOrigin { _ in
+            CacheScene.answer("").with {
                 $0.body = .pattern(200_000)
                 if isChunked { $0.framing = .chunked(size: 10_000) }
                 $0.fault = OriginFault(.close, afterBodyBytes: 150_000)
             }
-        } run: { origin async throws in
-            signals.use(origin)
+        } _: { origin, signals async throws in
             let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
             let url = origin.url()
             let tasks = (0..<4).map { _ in Task { try await session.get(url) } }
@@ -211,12 +205,9 @@ struct SharedBodyTests {
     @Test("A download and a stream take part, and are served from the cache as well")
     func downloads() async throws {
         let folder = try TemporaryFolder()
-        let signals = SignalBox()
-        try await TestOrigin.withOrigin { _ in
-            try await signals.wait(for: "go")
-            return CacheScene.answer("").with { $0.body = .pattern(700_000) }
-        } run: { origin async throws in
-            signals.use(origin)
+        try await CacheScene.withHeldOrigin { _ in
+            CacheScene.answer("").with { $0.body = .pattern(700_000) }
+        } _: { origin, signals async throws in
             let (session, _) = try CacheScene.session(folder)
             let url = origin.url()
             let request = try HTTPRequest(.get, origin)

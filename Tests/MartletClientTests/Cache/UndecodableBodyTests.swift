@@ -137,13 +137,7 @@ struct UndecodableBodyTests {
 
     @Test("All who share one have the error, and one request of the next brings another")
     func shared() async throws {
-        let signals = SignalBox()
-        let respond = UndecodableBodyTests.coded()
-        try await TestOrigin.withOrigin { request in
-            try await signals.wait(for: "go")
-            return respond(request)
-        } run: { origin async throws in
-            signals.use(origin)
+        try await CacheScene.withHeldOrigin(UndecodableBodyTests.coded()) { origin, signals async throws in
             let (session, _) = try CacheScene.session()
             let url = origin.url()
             let tasks = (0..<5).map { _ in Task { try await session.get(url) } }

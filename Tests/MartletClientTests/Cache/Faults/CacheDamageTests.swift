@@ -34,17 +34,33 @@ struct CacheDamageTests {
         }
     }
 
-    @Test(
-        "D13, D14: a flipped bit in any file is a miss or nothing, told where it matters, and mended by what is stored next"
-    )
-    func flipped() async throws {
+    /// Runs a test with a cache whose files are all on disk: entries, body, index and lock.
+    private func withFilled(
+        _ body: (CacheFaultScene, HTTPSession, TestOrigin) async throws -> Void
+    ) async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
             let cache = try await scene.openedCache()
             let session = scene.session(cache)
             try await fill(session, origin)
             await cache.flush()
-            // Entries, body, index and lock, in this order: which of them is what does not matter here.
+            try await body(scene, session, origin)
+        }
+    }
+
+    /// Asks for all responses once, wherever they come from.
+    private func ask(_ session: HTTPSession, _ origin: TestOrigin) async throws {
+        for body in CacheDamageTests.bodies {
+            try await CacheFaultScene.get(body.offset, body.count, session, origin)
+        }
+    }
+
+    @Test(
+        "D13, D14: a flipped bit in any file is a miss or nothing, told where it matters, and mended by what is stored next"
+    )
+    func flipped() async throws {
+        try await withFilled { scene, session, origin async throws in
+            // Which of them is what does not matter here.
             let count = scene.names.count
             #expect(count == 5)
             for file in 0..<count {
@@ -59,9 +75,7 @@ struct CacheDamageTests {
                     let before = scene.events.count { $0.isDamage }
                     let isEntry = names[file] != "lock" && names[file] != "index"
                     let requests = origin.requests.count
-                    for body in CacheDamageTests.bodies {
-                        try await CacheFaultScene.get(body.offset, body.count, session, origin)
-                    }
+                    try await ask(session, origin)
                     #expect(origin.requests.count == requests + (isEntry ? 1 : 0), "\(names[file]), \(index)")
                     if isEntry { #expect(await eventually { scene.events.count { $0.isDamage } > before }) }
                     try await fill(session, origin)
@@ -75,12 +89,7 @@ struct CacheDamageTests {
         "D13, D14, D15: a file that is cut, longer, foreign, of the future or missing is a miss",
         arguments: Damage.allCases)
     func damaged(_ damage: Damage) async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let cache = try await scene.openedCache()
-            let session = scene.session(cache)
-            try await fill(session, origin)
-            await cache.flush()
+        try await withFilled { scene, session, origin async throws in
             for file in scene.names.indices {
                 let names = scene.names
                 guard file < names.count else { continue }
@@ -90,9 +99,7 @@ struct CacheDamageTests {
                 } else {
                     try scene.remove(names[file])
                 }
-                for body in CacheDamageTests.bodies {
-                    try await CacheFaultScene.get(body.offset, body.count, session, origin)
-                }
+                try await ask(session, origin)
                 try await fill(session, origin)
                 // And so for whoever opens the folder then.
                 let other = scene.session(try await scene.openedCache())

@@ -16,17 +16,27 @@ struct CachePressureTests {
         }
     }
 
-    @Test("K8: a warning halves what is in memory, a critical one empties it, and all of it is on disk then")
-    func pressure() async throws {
+    /// Runs a test with a full cache of which nothing is on disk, which takes nothing, and a hand on its memory's pressure.
+    private func withUnwritten(
+        _ body: (
+            CacheFaultScene, ManualMemoryPressure, ResponseCache, HTTPSession, TestOrigin
+        ) async throws -> Void
+    ) async throws {
         let scene = try CacheFaultScene()
         let pressure = ManualMemoryPressure()
         try await CacheFaultScene.withOrigin { origin in
             let cache = try scene.cache(memory: .mebibytes(8), pressure: pressure.source)
             #expect(await scene.hears { if case .indexed = $0 { true } else { false } })
             let session = scene.session(cache)
-            // What the disk does not take is in memory alone.
             scene.files.fill(after: 0)
             try await fill(session, origin)
+            try await body(scene, pressure, cache, session, origin)
+        }
+    }
+
+    @Test("K8: a warning halves what is in memory, a critical one empties it, and all of it is on disk then")
+    func pressure() async throws {
+        try await withUnwritten { scene, pressure, cache, session, origin async throws in
             scene.files.mend()
             #expect(scene.entryFiles.isEmpty)
             let full = cache.statistics.memoryBytes
@@ -49,14 +59,7 @@ struct CachePressureTests {
 
     @Test("K8: pressure on a cache whose disk is full costs entries and nothing else")
     func pressureWithoutDisk() async throws {
-        let scene = try CacheFaultScene()
-        let pressure = ManualMemoryPressure()
-        try await CacheFaultScene.withOrigin { origin in
-            let cache = try scene.cache(memory: .mebibytes(8), pressure: pressure.source)
-            #expect(await scene.hears { if case .indexed = $0 { true } else { false } })
-            let session = scene.session(cache)
-            scene.files.fill(after: 0)
-            try await fill(session, origin)
+        try await withUnwritten { scene, pressure, cache, session, origin async throws in
             pressure.set(.critical)
             #expect(await eventually { cache.statistics.memoryEntries == 0 })
             try await fill(session, origin)
