@@ -15,7 +15,7 @@ def scenarios(bench):
     def get(contender, url, cache=None, scenario="get", **values):
         """One request after the other, the first of which fills the cache where there is one."""
         if cache is None:
-            return bench.requests(contender, url, 1, scenario)
+            return bench.requests(contender, url, 1, scenario, **values)
         if cache == "memory":
             return bench.requests(contender, url, 1, scenario, cache=cache, **values)
         with tempfile.TemporaryDirectory(dir=server.directory) as folder:
@@ -46,14 +46,20 @@ def scenarios(bench):
             note="network: the same client without a cache; nginx: the same, asking a cache of nginx's. The cache's "
                  "folder is where the server's files are, in memory where there is room.")
 
-    def store(values):
+    def store(cache=None, **values):
         url = server.url("plain", "/cached/1m")
-        outcome = get("martlet", url, values["cache"], mode="reload") if values else get("martlet", url)
+        if cache:
+            values["mode"] = "reload"
+        outcome = get("martlet", url, cache, **values)
         return {"rate": outcome["rate"] * 1_000_000, "cpu": outcome["cpu"] / 1_000_000, "peak": outcome["peak"]}
 
-    yield Scenario(
-        "cache-store", "bodies of 1 MB stored as they come", [BYTES, CPU_PER_BYTE, PEAK],
-        {"network": lambda: store({}), "martlet": lambda: store({"cache": "disk"}),
-         "martlet-memory": lambda: store({"cache": "memory"})},
-        [Bar("rate", "≥", 0.85, "network")], prepare=lambda: server.make_file("1m", 1_000_000),
-        note="Each is asked for anew (Cache-Control: no-cache) and takes the place of the one before.")
+    for name, line, values in [
+            ("cache-store", "over loopback", {}), ("cache-store-gigabit", "at 1 Gb/s", {"line": 125_000_000})]:
+        yield Scenario(
+            name, f"bodies of 1 MB stored as they come, {line}", [BYTES, CPU_PER_BYTE, PEAK],
+            {"network": lambda values=values: store(**values),
+             "martlet": lambda values=values: store("disk", **values),
+             "martlet-memory": lambda values=values: store("memory", **values)},
+            [Bar("rate", "≥", 0.85, "network")], prepare=lambda: server.make_file("1m", 1_000_000),
+            note="Each is asked for anew (Cache-Control: no-cache) and takes the place of the one before. The line is a "
+                 "limit of the session's (SessionConfiguration.bandwidth).")

@@ -3,7 +3,8 @@ import Martlet
 import Measure
 
 /// Martlet as a contender: `SCENARIO URL [NAME=VALUE …]`; `executor=loop` prefers the event loop's own thread, `cache=memory`
-/// and `cache=FOLDER` have answers cached (the latter on disk alone), and `mode=reload` has them stored anew each time.
+/// and `cache=FOLDER` have answers cached (the latter on disk alone), `mode=reload` has them stored anew each time, and `line=N`
+/// receives no more than so many bytes of bodies a second.
 @main
 struct MartletContender: Client {
     static func main() {
@@ -36,6 +37,8 @@ struct MartletContender: Client {
             guard mode == "reload" else { throw Arguments.Mistake(text: "mode=\(mode) is not known") }
             configuration.cacheMode = .reload
         }
+        let line = arguments.number("line", 0)
+        if line > 0 { configuration.bandwidth.total.down = .bytesPerSecond(line) }
         session = HTTPSession(configuration: configuration)
         self.url = url
     }
