@@ -42,9 +42,13 @@ extension Call {
     /// What the cache must know of the request.
     func cacheRequest() -> CacheRequest {
         let fields = sentFields
-        let partition =
+        var partition =
             options.cachePartition ?? settings.configuration.cachePartition
             ?? fields.firstValue(of: "Authorization").map { "credential-" + ResponseCache.conceal($0) } ?? ""
+        // A Host of the caller's may name another resource than the URL does, by which all is found.
+        if let host = self.fields[.hostField], host.lowercased() != url.hostFieldValue.lowercased() {
+            partition += (partition.isEmpty ? "" : " ") + "host-" + ResponseCache.conceal(host)
+        }
         var mode = options.cacheMode ?? settings.configuration.cacheMode
         if mode == .cacheThenNetwork, !options.takesPreview { mode = .standard }
         return CacheRequest(
