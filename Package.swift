@@ -130,11 +130,15 @@ let package = Package(
         .testTarget(
             name: "MartletClientTests",
             dependencies: [
-                "Martlet", "MartletClient", "MartletTesting", "CZlib", "MartletTransport",
-                "MartletConnections", "MartletStorage", "MartletWire", systemPackage, logging, metricsTestKit,
-                inMemoryTracing,
+                "Martlet", "MartletClient", "MartletClientChild", "MartletTesting", "CZlib",
+                "MartletTransport", "MartletCache", "MartletConnections", "MartletStorage", "MartletWire",
+                systemPackage, logging, metricsTestKit, inMemoryTracing,
             ],
             swiftSettings: strict),
+        // A process of its own for the tests of sessions, to share a cache's folder with and to be killed.
+        .executableTarget(
+            name: "MartletClientChild", dependencies: ["Martlet", "MartletTesting"],
+            path: "Tests/MartletClientChild", swiftSettings: strict),
         .testTarget(
             name: "MartletXMLTests", dependencies: ["MartletXML", "MartletClient", "MartletTesting"],
             swiftSettings: strict),
