@@ -1,0 +1,223 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@testable import MartletClient
+
+/// What a response says of its freshness, and what becomes of the second request for it.
+@Suite("What is heard of a response's fields")
+struct CacheFieldTests {
+    /// Fields of a response, and whether it answers the next request without the network.
+    struct Row: Sendable, CustomTestStringConvertible {
+        let fields: OriginFields
+        let isFresh: Bool
+
+        init(_ isFresh: Bool, _ fields: (String, String)...) {
+            self.isFresh = isFresh
+            var lines = OriginFields()
+            for (name, value) in fields { lines.append(name, value) }
+            self.fields = lines
+        }
+
+        var testDescription: String { fields.map { "\($0.name): \($0.value)" }.joined(separator: " | ") }
+    }
+
+    private static let past = "Tue, 04 Nov 1997 08:49:37 GMT"
+    private static let rows = [
+        Row(true, ("Cache-Control", "max-age=600")),
+        Row(true, ("CACHE-CONTROL", "MAX-AGE=600")),
+        Row(false, ("Cache-Control", "max-age=0")),
+        // A private cache hears nothing of what is said to shared ones.
+        Row(true, ("Cache-Control", "s-maxage=0, max-age=600")),
+        Row(false, ("Cache-Control", "s-maxage=600")),
+        Row(true, ("Cache-Control", "private, max-age=600")),
+        Row(false, ("Cache-Control", "no-cache, max-age=600")),
+        Row(false, ("Cache-Control", "no-store, max-age=600")),
+        // In doubt it is validated.
+        Row(true, ("Cache-Control", "max-age=\"600\"")),
+        Row(false, ("Cache-Control", "max-age=1.5")),
+        Row(false, ("Cache-Control", "max-age=-1")),
+        Row(false, ("Cache-Control", "max-age=")),
+        Row(false, ("Cache-Control", "max-age=600, max-age=0")),
+        Row(false, ("Cache-Control", "max-age=0"), ("Cache-Control", "max-age=600")),
+        Row(true, ("Cache-Control", "max-age=99999999999")),
+        Row(true, ("Cache-Control", "max-age=18446744073709551616")),
+        Row(true, ("Cache-Control", "max-age=600"), ("Age", "599999999999999999999x")),
+        Row(true, ("Cache-Control", "max-age=600"), ("Age", "-700")),
+        Row(false, ("Cache-Control", "max-age=600"), ("Age", "99999999999999999999")),
+        Row(false, ("Cache-Control", "max-age=600"), ("Age", "700"), ("Age", "0")),
+        // Dates in the three forms of RFC 9110, and what is none.
+        Row(true, ("Expires", "Sat, 06 Nov 2094 08:49:37 GMT")),
+        Row(true, ("Expires", "Saturday, 06-Nov-66 08:49:37 GMT")),
+        Row(true, ("Expires", "Sat Nov  6 08:49:37 2094")),
+        Row(false, ("Expires", "Sunday, 06-Nov-94 08:49:37 GMT")),
+        Row(false, ("Expires", "Sun Nov  6 08:49:37 1994")),
+        Row(false, ("Expires", past)),
+        Row(false, ("Expires", "0")),
+        Row(false, ("Expires", "-1")),
+        Row(false, ("Expires", "tomorrow")),
+        Row(
+            false, ("Expires", "Sat, 06 Nov 2094 08:49:37 GMT"), ("Expires", "Sun, 06 Nov 2095 08:49:37 GMT")),
+        // What is said in seconds goes before what is said as a date.
+        Row(true, ("Cache-Control", "max-age=600"), ("Expires", past)),
+        Row(false, ("Cache-Control", "max-age=0"), ("Expires", "Sat, 06 Nov 2094 08:49:37 GMT")),
+        // A tenth of the time since it was changed, and a day at most.
+        Row(true, ("Last-Modified", past)),
+        Row(true, ("Last-Modified", past), ("Age", "86000")),
+        Row(false, ("Last-Modified", past), ("Age", "86401")),
+        Row(false, ("Last-Modified", "long ago")),
+    ]
+
+    @Test("Freshness is told by the fields, and what is doubtful is asked for again", arguments: rows)
+    func freshness(_ row: Row) async throws {
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(200, fields: row.fields, body: .text("body"))
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            #expect(try await session.get(origin.url()).source == .network)
+            let second = try await session.get(origin.url())
+            #expect((second.source == .cache) == row.isFresh && second.text == "body")
+            #expect(origin.requests.count == (row.isFresh ? 1 : 2))
+        }
+    }
+
+    @Test(
+        "What is stale is validated by what it has: a strong tag, a weak one, a date, or both",
+        arguments: [
+            ("\"strong\"", ""), ("W/\"weak\"", ""), ("", past), ("\"both\"", past), ("W/\"both\"", past),
+        ], [true, false])
+    func validators(_ validators: (tag: String, date: String), isOnDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { request in
+            var fields: OriginFields = ["Cache-Control": "max-age=0"]
+            if !validators.tag.isEmpty { fields.append("ETag", validators.tag) }
+            if !validators.date.isEmpty { fields.append("Last-Modified", validators.date) }
+            let isAsked =
+                request.fields.contains("If-None-Match") || request.fields.contains("If-Modified-Since")
+            fields.append("X-Turn", isAsked ? "second" : "first")
+            return isAsked
+                ? OriginResponse(304, fields: fields)
+                : OriginResponse(200, fields: fields, body: .text("body"))
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session(
+                isOnDisk ? folder : nil, memory: isOnDisk ? .bytes(0) : .mebibytes(1))
+            _ = try await session.get(origin.url())
+            let second = try await session.get(origin.url())
+            #expect(second.source == .validatedCache && second.statusCode == 200 && second.text == "body")
+            let asked = try #require(origin.requests.last)
+            #expect(asked.fields["If-None-Match"] == (validators.tag.isEmpty ? nil : validators.tag))
+            // Where there are both, both are sent: a server that knows no tags goes by the date.
+            #expect(asked.fields["If-Modified-Since"] == (validators.date.isEmpty ? nil : validators.date))
+            // The fields of the 304 are stored, and the body is the first one's.
+            let stored = try await session.get(origin.url(), options: CacheScene.mode(.onlyIfCached))
+            #expect(stored.source == .staleCache && stored.text == "body")
+            #expect(stored.field("X-Turn") == "second")
+        }
+    }
+
+    @Test("The fields that a 304 brings are there for the next session, too, and for large bodies")
+    func freshenedOnDisk() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { request in
+            let isAsked = request.fields["If-None-Match"] != nil
+            return OriginResponse(
+                isAsked ? 304 : 200,
+                fields: [
+                    "ETag": "\"1\"", "X-Turn": isAsked ? "2" : "1",
+                    "Cache-Control": isAsked ? "max-age=600" : "max-age=0",
+                ], body: isAsked ? .empty : .pattern(request.path == "/small" ? 10 : 200_000))
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session(folder, memory: .bytes(0))
+            for path in ["/small", "/large"] {
+                _ = try await session.get(origin.url(path))
+                #expect(try await session.get(origin.url(path)).source == .validatedCache)
+            }
+            let (next, _) = try CacheScene.session(folder, memory: .bytes(0))
+            for (path, count) in [("/small", 10), ("/large", 200_000)] {
+                let exchange = try await next.get(origin.url(path))
+                #expect(exchange.source == .cache && exchange.field("X-Turn") == "2")
+                #expect(exchange.body == TestPattern.bytes(from: 0, count: count))
+            }
+            #expect(origin.requests.count == 4)
+        }
+    }
+
+    @Test("What comes before a response is no part of what is stored of it", arguments: [true, false])
+    func interim(isStorable: Bool) async throws {
+        try await TestOrigin.withOrigin { _ in
+            var response = CacheScene.answer("body", isStorable ? "max-age=600" : "no-store")
+            response.interim = [
+                InterimResponse(
+                    103,
+                    fields: [
+                        "Cache-Control": isStorable ? "no-store" : "max-age=600", "ETag": "\"early\"",
+                        "X-Early": "yes",
+                    ]), .proceed,
+            ]
+            return response
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session()
+            #expect(try await session.get(origin.url()).interimResponses.count == 2)
+            let second = try await session.get(origin.url())
+            #expect(second.source == (isStorable ? .cache : .network) && second.text == "body")
+            #expect(second.field("X-Early") == nil && second.field("ETag") == nil)
+            #expect(second.interimResponses.isEmpty == isStorable)
+            #expect(cache.statistics.stores == (isStorable ? 1 : 0))
+        }
+    }
+
+    @Test("Of more than eight variants of a URL the one that came first goes", arguments: [true, false])
+    func variants(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { request in
+            CacheScene.answer(
+                request.fields["Accept-Language"] ?? "", "max-age=600", ["Vary": "Accept-Language"])
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session(
+                hasDisk ? folder : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))
+            func source(_ number: Int) async throws -> HTTPExchange.Source {
+                let exchange = try await session.get(
+                    origin.url(), headers: CacheScene.fields(("Accept-Language", "x-\(number)")))
+                #expect(exchange.text == "x-\(number)")
+                return exchange.source
+            }
+            for number in 0..<8 { #expect(try await source(number) == .network) }
+            for number in 0..<8 { #expect(try await source(number) == .cache) }
+            #expect(try await source(8) == .network)
+            var fresh = 0
+            for number in 1..<9 where try await source(number) == .cache { fresh += 1 }
+            #expect(fresh == 8)
+            #expect(try await source(0) == .network)
+        }
+    }
+
+    @Test("Stores, evictions and bytes agree with what the origin sent", arguments: [true, false])
+    func ledger(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { request in
+            let count = UInt64(request.path.split(separator: "/").last.flatMap { Int($0) } ?? 0)
+            return CacheScene.answer("", request.path.hasPrefix("/no") ? "no-store" : "max-age=600").with {
+                $0.body = .pattern(count)
+            }
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session(
+                hasDisk ? folder : nil, memory: hasDisk ? .bytes(0) : .kibibytes(96))
+            var (stored, served) = (0, 0)
+            for number in 0..<60 {
+                let count = 1000 + number * 100
+                let isStored = number % 3 != 0
+                let url = origin.url(isStored ? "/yes/\(count)" : "/no/\(count)")
+                _ = try await session.get(url)
+                if isStored { stored += count }
+                if try await session.get(url).source == .cache { served += count }
+            }
+            let counts = cache.statistics
+            #expect(counts.stores == 40 && counts.bytesStored == UInt64(stored))
+            #expect(counts.bytesServed == UInt64(served) && counts.hits == 40)
+            let entries = hasDisk ? counts.diskEntries : counts.memoryEntries
+            #expect(UInt64(entries) + counts.evictions == 40)
+            #expect((counts.evictions > 0) == !hasDisk)
+            #expect(origin.requests.count == 80 && counts.misses == 80)
+        }
+    }
+}

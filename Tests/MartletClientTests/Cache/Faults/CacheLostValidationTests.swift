@@ -1,0 +1,139 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@testable import MartletClient
+
+@Suite("Validations of what goes meanwhile")
+struct CacheLostValidationTests {
+    /// How an entry goes while the origin is asked whether it is still good.
+    enum Loss: String, CaseIterable, Sendable {
+        case evicted, removed, wiped, invalidated, folderRemoved, damaged
+    }
+
+    @Test(
+        "C2: a 304 for an entry that is evicted, removed, invalidated or damaged meanwhile gives all of its body",
+        arguments: Loss.allCases, [100, 100_000])
+    func lost(_ loss: Loss, _ count: Int) async throws {
+        let scene = try CacheFaultScene()
+        let signals = SignalBox()
+        let path = "/7/\(count)"
+        try await TestOrigin.withOrigin { request in
+            let whole = CacheFaultScene.answer(request)
+            guard request.path == path, request.method == "GET" else { return whole }
+            let fields: OriginFields = ["ETag": "\"1\"", "Cache-Control": "max-age=0"]
+            guard request.fields["If-None-Match"] != nil else { return whole.with { $0.fields = fields } }
+            try await signals.wait(for: "go")
+            return OriginResponse(304, fields: fields)
+        } run: { origin async throws in
+            signals.use(origin)
+            let cache = try await scene.openedCache(disk: .mebibytes(1))
+            let session = scene.session(cache)
+            try await CacheFaultScene.get(7, count, session, origin)
+            let stored = scene.entryFiles
+            #expect(stored.count == (count > 32_768 ? 2 : 1))
+            let url = origin.url(path)
+            let validated = Task { try await session.get(url) }
+            try await origin.waitForRequests(count: 2)
+            switch loss {
+            case .evicted:
+                for number in 10..<30 { try await CacheFaultScene.get(number, 100_000, session, origin) }
+            case .removed: await cache.remove(try HTTPURL(url))
+            case .wiped: await cache.removeAll()
+            case .invalidated: _ = try await session.post(url, body: .bytes([1]))
+            case .folderRemoved:
+                // What is written meanwhile may come between.
+                #expect(await eventually { (try? scene.remove()) != nil || scene.names.isEmpty })
+            case .damaged:
+                let name = try #require(stored.last)
+                var bytes = try scene.contents(name)
+                bytes[bytes.count / 2] ^= 1
+                try scene.write(bytes, to: name)
+            }
+            if loss != .damaged { #expect(Set(scene.names).isDisjoint(with: stored)) }
+            signals.raise("go")
+            let exchange = try await validated.value
+            #expect(exchange.statusCode == 200)
+            #expect(exchange.body == TestPattern.bytes(from: 7, count: count))
+            // Nothing that has gone is brought back by it, but for what nobody wanted gone.
+            try await CacheFaultScene.get(7, count, session, origin)
+            #expect(await scene.isTidy())
+        }
+    }
+
+    @Test("C2: a body that turns out damaged behind its 304 is asked for without a condition")
+    func damagedBehind() async throws {
+        let scene = try CacheFaultScene()
+        try await TestOrigin.withOrigin { request in
+            let fields: OriginFields = ["ETag": "\"1\"", "Cache-Control": "max-age=0"]
+            if request.fields["If-None-Match"] != nil { return OriginResponse(304, fields: fields) }
+            return CacheFaultScene.answer(request).with { $0.fields = fields }
+        } run: { origin async throws in
+            let session = scene.session(try await scene.openedCache())
+            try await CacheFaultScene.get(1, 100_000, session, origin)
+            let name = try #require(scene.bodyFiles.first)
+            var bytes = try scene.contents(name)
+            bytes[50_000] ^= 1
+            try scene.write(bytes, to: name)
+            #expect(try await CacheFaultScene.get(1, 100_000, session, origin) == .network)
+            #expect(origin.requests.map { $0.fields["If-None-Match"] } == [nil, "\"1\"", nil])
+            #expect(try await CacheFaultScene.get(1, 100_000, session, origin) == .validatedCache)
+        }
+    }
+
+    @Test("C2: a 304 for what was never offered is followed by one request without a condition")
+    func unknownTag() async throws {
+        let scene = try CacheFaultScene()
+        try await TestOrigin.withOrigin { request in
+            if request.fields["If-None-Match"] != nil {
+                return OriginResponse(304, fields: ["ETag": "\"other\""])
+            }
+            return CacheFaultScene.answer(request).with {
+                $0.fields = ["ETag": "\"1\"", "Cache-Control": "max-age=0"]
+            }
+        } run: { origin async throws in
+            let session = scene.session(try await scene.openedCache())
+            try await CacheFaultScene.get(1, 1000, session, origin)
+            #expect(try await CacheFaultScene.get(1, 1000, session, origin) == .network)
+            #expect(origin.requests.map { $0.fields["If-None-Match"] } == [nil, "\"1\"", nil])
+        }
+    }
+
+    @Test("C2: sessions that validate and evict each other's pages in a tiny folder have whole pages alone")
+    func race() async throws {
+        let scene = try CacheFaultScene()
+        try await TestOrigin.withOrigin { request in
+            let fields: OriginFields = ["ETag": "\"\(request.path)\"", "Cache-Control": "max-age=0"]
+            if request.fields["If-None-Match"] == "\"\(request.path)\"" {
+                return OriginResponse(304, fields: fields)
+            }
+            return CacheFaultScene.answer(request).with { $0.fields = fields }
+        } run: { origin async throws in
+            let caches = [
+                try await scene.openedCache(disk: .kibibytes(600)),
+                try await scene.openedCache(disk: .kibibytes(600)),
+            ]
+            let sessions = caches.map { scene.session($0) }
+            let tally = Shared<[HTTPExchange.Source: Int]>([:])
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for worker in 0..<6 {
+                    group.addTask {
+                        for turn in 0..<60 {
+                            let number = (turn * 5 + worker * 3) % 30
+                            // Some lie in their entry, some in files of their own.
+                            let count = number % 3 == 0 ? 900 : 30_000 + number * 1000
+                            let source = try await CacheFaultScene.get(
+                                number, count, sessions[worker % 2], origin)
+                            tally.withLock { $0[source, default: 0] += 1 }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(caches.reduce(0) { $0 + $1.statistics.evictions } > 0)
+            #expect(tally.withLock { $0[.network, default: 0] } > 30)
+            #expect(tally.withLock { $0[.cache, default: 0] + $0[.staleCache, default: 0] } == 0)
+            #expect(await scene.isTidy())
+        }
+    }
+}

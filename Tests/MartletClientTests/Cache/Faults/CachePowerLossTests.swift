@@ -1,0 +1,96 @@
+import FoundationEssentials
+import Martlet
+import MartletClientChild
+import MartletStorage
+import MartletTesting
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import MartletClient
+
+@Suite("A cache whose machine loses its power")
+struct CachePowerLossTests {
+    /// Pages of two sizes, with a version for each request: one lies in its entry, one in a file of its own.
+    private func withPages(_ body: (TestOrigin) async throws -> Void) async throws {
+        let versions = Mutex<UInt64>(0)
+        try await TestOrigin.withOrigin { request in
+            guard request.method == "GET" else { return OriginResponse(204) }
+            let version = versions.withLock { version in
+                version += 1
+                return version
+            }
+            return SamplePage.answer(
+                request, version: version, count: request.path == "/small" ? 700 : 70_000)
+        } run: { origin async throws in
+            try await body(origin)
+        }
+    }
+
+    /// Stores, replaces, validates, removes and stores again, and writes the index.
+    private func record(_ origin: TestOrigin) async throws -> [RecordingFileSystem.Change] {
+        let files = RecordingFileSystem()
+        let scene = try CacheFaultScene()
+        let cache = try scene.cache(files: files)
+        #expect(await eventually { cache.store.statistics.disk?.isIndexComplete == true })
+        let session = scene.session(cache)
+        for path in ["/small", "/large"] {
+            _ = try await session.get(origin.url(path))
+            _ = try await session.get(origin.url(path), options: CacheScene.mode(.reload))
+            _ = try await session.delete(origin.url(path))
+            _ = try await session.get(origin.url(path))
+        }
+        await cache.flush()
+        return files.changes
+    }
+
+    /// What each of many cuts leaves.
+    private static func cuts(_ count: Int) -> [PowerCut] {
+        var cuts: [PowerCut] = []
+        for number in 1...count {
+            cuts.append(.behind(number))
+            if number % 4 == 0 { cuts += [.withoutData(number), .zeros(number)] }
+            cuts.append(.any(number, seed: UInt64(number)))
+        }
+        // In the end most is at stake.
+        for seed in 0..<40 as Range<UInt64> { cuts.append(.any(count, seed: seed &+ 0x6D61_7274)) }
+        return cuts
+    }
+
+    /// Asks until an answer comes from the cache, which may wait for the folder's lock for too long once.
+    private func isStoredAgain(
+        _ path: String, _ session: HTTPSession, _ origin: TestOrigin
+    ) async throws -> Bool {
+        for _ in 0..<100 {
+            let exchange = try await session.get(origin.url(path))
+            guard SamplePage.isRight(exchange, path) else { return false }
+            if exchange.source == .cache { return true }
+        }
+        return false
+    }
+
+    @Test(
+        "D3: whatever of unsynced writes a power cut leaves, the next session has right pages, and stores again"
+    )
+    func powerCuts() async throws {
+        try await withPages { origin in
+            let changes = try await record(origin)
+            try #require(changes.count > 40)
+            for cut in CachePowerLossTests.cuts(changes.count) {
+                let scene = try CacheFaultScene()
+                try LinuxFileSystem().makeFolder(scene.path)
+                for (name, bytes) in cut.files(after: changes) { try scene.write(bytes, to: name) }
+                let session = scene.session(try await scene.openedCache())
+                for path in ["/small", "/large"] {
+                    let exchange = try await session.get(origin.url(path))
+                    #expect(SamplePage.isRight(exchange, path), "\(cut): \(path)")
+                    // What was all written is found.
+                    if case .behind(changes.count) = cut { #expect(exchange.source == .cache) }
+                    #expect(try await isStoredAgain(path, session, origin), "\(cut): \(path)")
+                }
+                #expect(await scene.isTidy(), "\(cut)")
+                await session.invalidateAndCancel()
+            }
+        }
+    }
+}
