@@ -223,12 +223,37 @@ extension BugClass {
             .test("A control character anywhere refuses the field, and its place is told")),
         BugClass(
             43, "Host as a key", .test("Cookies go by the address, whatever the Host field says"),
-            .awaits("the cache")),
-        BugClass(44, "a cache poisoned by others", .awaits("the cache")),
-        BugClass(45, "truncation kept in a cache", .awaits("the cache")),
-        BugClass(46, "parts taken for the whole", .awaits("the cache")),
-        BugClass(47, "a cache that is not invalidated", .awaits("the cache")),
-        BugClass(48, "dates and ages", .awaits("the cache")),
+            .test("What is stored is found by the URL, whatever a Host field of the caller's says"),
+            .test("What was sent under another Host is nobody else's")),
+        BugClass(
+            44, "a cache poisoned by others",
+            .test("User B never gets what user A got, however they say who they are"),
+            .test("Requests of different users are never answered by one, also where nothing is stored yet"),
+            .test("Cookies that a stored answer set are not set again; those of a 304 are"),
+            .test("An answer that was chosen by the cookies is for those cookies"),
+            .test("Vary: * always goes to the network"),
+            .test("What was made for a credential and no longer says that all may have it is not selected")),
+        BugClass(
+            45, "truncation kept in a cache",
+            .test("C1: a body that is cut is an error, and nothing of it is stored or left"),
+            .test("C1: a reader who stops in the middle ends the transfer, and nothing is stored or left"),
+            .test("Bytes behind the announced length are no part of what is stored")),
+        BugClass(
+            46, "parts taken for the whole", .test("A part that the network gives is not stored"),
+            .test("A part of what is stored whole and fresh is served with its exact bytes"),
+            .test("If-Range decides between the part and the whole")),
+        BugClass(
+            47, "a cache that is not invalidated",
+            .test("POST, PUT, PATCH and DELETE that succeed invalidate"),
+            .test("Location and Content-Location are invalidated, too, at the same origin alone"),
+            .test(
+                "An older GET that is under way is not stored behind a PUT, and answers nobody who asks after it"
+            )),
+        BugClass(
+            48, "dates and ages",
+            .test("Freshness is told by the fields, and what is doubtful is asked for again"),
+            .test("D18: whichever way a clock was set, nothing has a negative age or is fresh for ever"),
+            .test("No moment, however far off, traps")),
     ]
 
     private static let machine = [
