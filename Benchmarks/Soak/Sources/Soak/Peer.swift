@@ -12,21 +12,17 @@ final class Peer: Sendable {
 
     /// Starts one and waits until it is ready.
     init(_ arguments: [String]) throws {
-        var toChild: [Int32] = [-1, -1]
-        var fromChild: [Int32] = [-1, -1]
-        guard unsafe soak_pipe(&toChild) == 0, unsafe soak_pipe(&fromChild) == 0 else {
-            throw SoakFailure("no pipe: errno \(errno)")
-        }
+        let (toChild, fromChild) = (try Peer.pipe(), try Peer.pipe())
         defer {
-            close(toChild[0])
-            close(fromChild[0])
+            close(toChild.0)
+            close(fromChild.0)
         }
         process = try Peer.spawn(
-            [CommandLine.arguments[0], "serve"] + arguments, input: toChild[0], output: fromChild[1])
-        close(fromChild[1])
-        input = toChild[1]
+            [CommandLine.arguments[0], "serve"] + arguments, input: toChild.0, output: fromChild.1)
+        close(fromChild.1)
+        input = toChild.1
         var words: [String: String] = [:]
-        for line in Peer.lines(of: fromChild[0]) {
+        for line in Peer.lines(of: fromChild.0) {
             let parts = line.split(separator: " ", maxSplits: 1).map(String.init)
             if parts.count == 2 { words[parts[0]] = parts[1] }
         }
@@ -47,6 +43,13 @@ final class Peer: Sendable {
         close(input)
         var status: Int32 = 0
         while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+    }
+
+    /// A pipe: the end to read from, and the end to write to.
+    static func pipe() throws -> (Int32, Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard unsafe soak_pipe(&ends) == 0 else { throw SoakFailure("no pipe: errno \(errno)") }
+        return (ends[0], ends[1])
     }
 
     /// Starts a program.

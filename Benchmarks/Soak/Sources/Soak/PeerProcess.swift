@@ -1,9 +1,10 @@
 import Glibc
 import MartletTesting
 
-/// What a peer process runs: an origin, with or without a fault proxy before it, or nginx.
+/// What a peer process runs: an origin, with or without a fault proxy before it, nginx, or a client with a cache.
 enum PeerProcess {
-    /// Serves until standard input ends: `origin`, `storm SEED`, or `nginx HOSTS REQUESTS-PER-CONNECTION`.
+    /// Serves until standard input ends: `origin`, `storm SEED`, or `nginx HOSTS REQUESTS-PER-CONNECTION`; `cache` and the
+    /// words of a ``CacheWork`` until that is done.
     static func run(_ words: [String]) async -> Never {
         do {
             switch words.first {
@@ -16,6 +17,11 @@ enum PeerProcess {
                 guard numbers.count == 2 else { throw SoakFailure("nginx needs two numbers") }
                 try Nginx.serve(
                     hosts: numbers[0], requestsPerConnection: numbers[1], ready: { say($0) }, wait: awaitEnd)
+            case "cache":
+                guard let work = CacheWork(Array(words.dropFirst())) else {
+                    throw SoakFailure("a cache needs six words")
+                }
+                exit(await work.run() ? 0 : 1)
             default: throw SoakFailure("serve what?")
             }
             exit(0)

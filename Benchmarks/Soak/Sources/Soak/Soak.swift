@@ -46,6 +46,11 @@ struct Soak {
         KeepAlive(),
         DeadHost(),
         SlowConsumer(),
+        CacheKills(),
+        CacheProcesses(),
+        CacheLimit(),
+        CacheOpening(),
+        CacheSharing(),
         Storm(),
     ]
 }

@@ -1,0 +1,85 @@
+import Glibc
+import Martlet
+import MartletTesting
+
+/// A folder of a hundred thousand entries: how soon a cache that is opened on it answers, with its index and without.
+struct CacheOpening: SoakScenario {
+    let name = "cache-opening"
+
+    private static let lanes = 8
+    private static let limit = 4 << 30
+
+    func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
+        let count = options.count ?? 100_000
+        let folder = try CacheFolder()
+        defer { folder.remove() }
+        let origin = try await TestOrigin.start { request in
+            OriginResponse(
+                200, fields: ["Cache-Control": "max-age=86400"], body: .text("the page of \(request.path)"))
+        }
+        let base = origin.base
+        let start = ContinuousClock.now
+        try await fill(count, folder, base)
+        let seconds = (ContinuousClock.now - start).seconds
+        // From here on nobody answers but what is stored.
+        await origin.stop()
+        report.note("stored", "\(count), in \(SoakReport.short(seconds)) s")
+        for hasIndex in [true, false] {
+            if !hasIndex { unsafe unlink("\(folder.path)/index") }
+            let kind = hasIndex ? "with its index" : "without"
+            let opened = ContinuousClock.now
+            let cache = try CacheWork.cache(folder.path, limit: CacheOpening.limit, memory: .mebibytes(1))
+            let events = cache.events
+            let session = CacheWork.session(cache)
+            let path = "/\(count / 2)"
+            let exchange = try await session.get(base + path)
+            let first = (ContinuousClock.now - opened).seconds * 1000
+            let isRight = exchange.source == .cache && exchange.text == "the page of \(path)"
+            report.add("answered from the cache, \(kind)", isRight ? 1 : 0, exactly: 1)
+            report.add("until the first answer, \(kind)", first, atMost: 20, unit: "ms")
+            let number = await indexed(events) ?? -1
+            let seconds = (ContinuousClock.now - opened).seconds
+            report.add("entries known then, \(kind)", number, exactly: count)
+            report.add("until the index is complete, \(kind)", seconds, atMost: 10, unit: "s")
+            let read = ContinuousClock.now
+            var wrong = 0
+            for number in stride(from: 0, to: count, by: max(1, count / 2000)) {
+                let exchange = try await session.get("\(base)/\(number)")
+                if exchange.source != .cache || exchange.text != "the page of /\(number)" { wrong += 1 }
+            }
+            report.add("others that were not there, or not right", wrong, exactly: 0)
+            report.note(
+                "microseconds for each of them",
+                SoakReport.short((ContinuousClock.now - read).seconds * 1e6 / Double(min(count, 2000))))
+            await cache.flush()
+            await session.finishAndInvalidate()
+        }
+    }
+
+    /// Stores so many pages, and writes the index.
+    private func fill(_ count: Int, _ folder: CacheFolder, _ base: String) async throws {
+        let cache = try CacheWork.cache(folder.path, limit: CacheOpening.limit, memory: .mebibytes(1))
+        let session = CacheWork.session(cache)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<CacheOpening.lanes {
+                group.addTask {
+                    for number in stride(from: lane, to: count, by: CacheOpening.lanes) {
+                        _ = try await session.get("\(base)/\(number)")
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        await cache.flush()
+        await session.finishAndInvalidate()
+    }
+
+    /// Waits until the index is complete.
+    /// - Returns: How many entries it has; `nil` where that is never said.
+    private func indexed(_ events: CacheEvents) async -> Int? {
+        for await event in events {
+            if case .indexed(let count, _) = event { return count }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,117 @@
+import Martlet
+import MartletTesting
+
+/// Work that requests share: how soon those return that are cancelled, and what a body costs that is joined in the middle.
+struct CacheSharing: SoakScenario {
+    let name = "cache-sharing"
+
+    /// How many ask for the same at once.
+    private static let requests = 50
+    /// How long the joined body is.
+    private static let byteCount = 256 << 20
+
+    func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
+        let rounds = options.count ?? 100
+        let peer = try Peer(["origin"])
+        defer { peer.stop() }
+        let control = peer.session()
+        try await cancel(rounds, peer, control, &report)
+        try await join(peer, &report)
+        await control.finishAndInvalidate()
+    }
+
+    /// Takes what says nothing of its freshness as fresh for ten minutes.
+    private static var options: ResponseCache.Options {
+        var options = ResponseCache.Options()
+        options.memoryPressure = nil
+        options.defaultFreshness = .tenMinutes
+        return options
+    }
+
+    /// Cancels all but one of those that wait for one answer, or all.
+    private func cancel(
+        _ rounds: Int, _ peer: Peer, _ control: HTTPSession, _ report: inout SoakReport
+    ) async throws {
+        var (longest, sum, unharmed, requests) = (Duration.zero, Duration.zero, 0, 0)
+        for round in 0..<rounds {
+            _ = try await control.text(try peer.controlURL("/shut"))
+            let cache = ResponseCache.memoryOnly(options: CacheSharing.options)
+            let session = peer.session { $0.cache = cache }
+            let url = try peer.url("/hold?\(round)")
+            let tasks = (0..<CacheSharing.requests).map { _ in
+                Task { try await session.send(.get, url).validated().text }
+            }
+            let deadline = ContinuousClock.now + .seconds(30)
+            while session.diagnostics.runningCalls < CacheSharing.requests, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            var held = 0
+            while held == 0, ContinuousClock.now < deadline {
+                held = Int(try await control.text(try peer.controlURL("/held"))) ?? 0
+            }
+            requests += held
+            let start = ContinuousClock.now
+            for task in tasks.dropLast() { task.cancel() }
+            for task in tasks.dropLast() { _ = await task.result }
+            let elapsed = ContinuousClock.now - start
+            longest = max(longest, elapsed)
+            sum += elapsed
+            _ = try await control.text(try peer.controlURL("/open"))
+            if try await tasks[CacheSharing.requests - 1].value == "held" { unharmed += 1 }
+            await session.finishAndInvalidate()
+        }
+        report.add("requests, for \(CacheSharing.requests) at once each time", requests, exactly: rounds)
+        report.add("last ones that had their answer", unharmed, exactly: rounds)
+        report.add(
+            "until 49 cancelled ones had returned, at most", longest.seconds * 1000, atMost: 50, unit: "ms")
+        report.note("on average", "\(SoakReport.short(sum.seconds * 1000 / Double(rounds))) ms")
+    }
+
+    /// Lets a second reader join a body in the middle.
+    private func join(_ peer: Peer, _ report: inout SoakReport) async throws {
+        let folder = try CacheFolder()
+        defer { folder.remove() }
+        let cache = try ResponseCache.at(
+            FilePath(folder.path), memory: .mebibytes(1), disk: .mebibytes(2304),
+            options: CacheSharing.options
+        )
+        let session = peer.session { $0.cache = cache }
+        // Everything is in use once before anything is counted.
+        _ = try await read(8 << 20, session, peer) {}
+        ProcessFigures.trimMemory()
+        let before = ProcessFigures.residentBytes
+        var second: Task<(bytes: Int, peak: Int), any Error>?
+        let first = try await read(CacheSharing.byteCount, session, peer) {
+            second = Task { try await read(CacheSharing.byteCount, session, peer) {} }
+        }
+        let joined = try await second?.value ?? (bytes: 0, peak: 0)
+        report.add("bytes of the first reader", first.bytes, exactly: CacheSharing.byteCount)
+        report.add("bytes of one who joined in the middle", joined.bytes, exactly: CacheSharing.byteCount)
+        report.add("requests for both", Int(cache.statistics.misses) - 1, exactly: 1)
+        report.add(
+            "resident memory above that before", Double(max(first.peak, joined.peak) - before) / 1_048_576,
+            atMost: 10, unit: "MiB")
+        await session.finishAndInvalidate()
+    }
+
+    /// Reads a body, and does something in the middle of it.
+    private func read(
+        _ byteCount: Int, _ session: HTTPSession, _ peer: Peer, inTheMiddle: () -> Void
+    ) async throws -> (bytes: Int, peak: Int) {
+        let request = HTTPRequest(method: .get, url: try peer.url("/bytes/\(byteCount)"))
+        var (bytes, peak) = (0, 0)
+        try await session.stream(request) { _, body in
+            var isBefore = true
+            for try await piece in body {
+                guard TestPattern.firstMismatch(in: piece, at: UInt64(bytes)) == nil else { return }
+                bytes += piece.count
+                if isBefore, bytes >= byteCount / 2 {
+                    isBefore = false
+                    inTheMiddle()
+                }
+                if bytes & 0xFFFFF < piece.count { peak = max(peak, ProcessFigures.residentBytes) }
+            }
+        }
+        return (bytes, peak)
+    }
+}

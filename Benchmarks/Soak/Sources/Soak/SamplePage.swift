@@ -1,0 +1,1 @@
+../../../../Tests/MartletClientChild/SamplePage.swift
