@@ -28,6 +28,11 @@ struct CacheFolder: Sendable {
     /// The path of one of its files.
     func path(of file: CacheFile) -> String { "\(path)/\(file.name)" }
 
+    /// What the folder itself occupies, without its files, in bytes.
+    func allocatedByteCount() throws(StorageError) -> UInt64 {
+        try files.status(at: path + "/.").allocatedByteCount
+    }
+
     /// Makes the folder where it is missing, and checks whose it is.
     ///
     /// - Parameter withParents: whether folders above it may be made, too.

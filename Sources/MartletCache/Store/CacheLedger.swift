@@ -10,7 +10,7 @@ struct CacheLedger: Sendable {
     private static let byteCount = 28
     private static let version: UInt16 = 1
 
-    /// Bytes that are stored or set aside, by allocated blocks.
+    /// Bytes that are stored or set aside, by allocated blocks; without the folder itself.
     private(set) var used: UInt64 = 0
     /// All bytes that were ever added. What a count of the folder may have missed is the growth of this meanwhile.
     private(set) var added: UInt64 = 0

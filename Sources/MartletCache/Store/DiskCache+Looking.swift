@@ -4,7 +4,8 @@ package import MartletStorage
 extension DiskCache {
     /// What the folder, and all of the cache's files in it, occupy in allocated blocks, counted now and without the lock.
     package func occupiedByteCount() throws(StorageError) -> UInt64 {
-        try FolderScan(folder).byteCount
+        let scan = try FolderScan(folder)
+        return scan.byteCount &+ scan.folderByteCount
     }
 
     /// The entries that are there, in no order.

@@ -7,12 +7,16 @@ extension DiskCache {
     func makeRoom(for byteCount: UInt64, _ ledger: inout CacheLedger) throws(StorageError) -> Bool {
         let limit = state.withLock { $0.statistics.limit }
         guard byteCount <= limit else { return false }
+        // With every name in it the folder itself may grow, by whichever process.
+        let folderByteCount = try folder.allocatedByteCount()
+        state.withLock { $0.folderByteCount = folderByteCount }
+        let most = limit - byteCount - min(limit - byteCount, folderByteCount)
         var wasCounted = false
         if !ledger.isKnown {
             try reconcile(&ledger)
             wasCounted = true
         }
-        guard ledger.used > limit - byteCount else { return true }
+        guard ledger.used > most else { return true }
         // What other processes stored is not known here. It takes its turn once it amounts to something.
         let added = ledger.added
         let (others, isComplete) = state.withLock { state in
@@ -24,7 +28,7 @@ extension DiskCache {
         }
         var evicted: (count: Int, byteCount: UInt64) = (0, 0)
         defer { noteEvicted(evicted.count, evicted.byteCount) }
-        while ledger.used > limit - byteCount {
+        while ledger.used > most {
             if let victim = state.withLock({ $0.index.removeVictim() }) {
                 let before = ledger.used
                 try discard(victim.name, &ledger)
@@ -106,6 +110,7 @@ extension DiskCache {
         let count = state.withLock { state in
             state.index.absorb(scan.entries, saved: isLoaded ? nil : saved ?? [], isExact: isExact)
             state.statistics.isIndexComplete = true
+            state.folderByteCount = scan.folderByteCount
             state.addedAtScan = added
             state.ownAdded = 0
             return state.index.count

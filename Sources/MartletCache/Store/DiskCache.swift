@@ -27,6 +27,8 @@ package final class DiskCache: Sendable {
         var hidesAll = false
         /// The errno that was reported last, while it lasts.
         var fault: Int32?
+        /// What the folder itself occupied when that was looked at last, which no ledger counts.
+        var folderByteCount: UInt64 = 0
         /// What the ledger had seen added when the folder was looked at last, and what this process added since.
         var addedAtScan: UInt64 = 0
         var ownAdded: UInt64 = 0
@@ -175,7 +177,7 @@ package final class DiskCache: Sendable {
             defer {
                 let (used, own) = (ledger.used, ledger.added &- before)
                 state.withLock { state in
-                    state.statistics.byteCount = used
+                    state.statistics.byteCount = used &+ state.folderByteCount
                     state.ownAdded &+= own
                 }
             }

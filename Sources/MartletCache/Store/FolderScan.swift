@@ -9,13 +9,15 @@ struct FolderScan: Sendable {
     private(set) var orphans: [(name: EntryName, generation: UInt64)] = []
     /// Files that were being written, or still are.
     private(set) var temporaries: [UInt64] = []
-    /// What all of the cache's files and the folder itself occupy.
+    /// What all of the cache's files occupy.
     private(set) var byteCount: UInt64 = 0
+    /// What the folder itself occupies, which grows with the names in it.
+    let folderByteCount: UInt64
 
     /// Looks at all files there. What is not the cache's is passed over; what disappears meanwhile, too.
     init(_ folder: CacheFolder) throws(StorageError) {
         let files = folder.files
-        byteCount = try files.status(at: folder.path + "/.").allocatedByteCount
+        folderByteCount = try folder.allocatedByteCount()
         var bodies: [EntryName: [(generation: UInt64, byteCount: UInt64)]] = [:]
         for name in try files.names(inFolder: folder.path) {
             guard let file = CacheFile(name: name) else { continue }
