@@ -2,13 +2,15 @@ import Glibc
 import Martlet
 import MartletTesting
 
-/// Fifty thousand stores of random sizes, from a byte to ten megabytes, under a limit that must hold throughout.
+/// Fifty thousand stores of random sizes, from a byte to ten megabytes or so small that their names take much of the room,
+/// under a limit that must hold throughout.
 struct CacheLimit: SoakScenario {
-    let name = "cache-limit"
+    let name: String
+    /// The longest body, in bytes.
+    let maximum: Double
 
     /// An eighth of it is more than the longest body.
     private static let limit = 96 << 20
-    private static let maximum = 10_000_000.0
     private static let lanes = 4
 
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
@@ -65,9 +67,9 @@ struct CacheLimit: SoakScenario {
     ) async throws -> (wrong: Int, hits: Int) {
         var result = (wrong: 0, hits: 0)
         while cache.statistics.stores < UInt64(count) {
-            // As many between a byte and ten as between a megabyte and ten.
+            // As many between a byte and ten as between ten and a hundred.
             let fraction = Double(generator.next() >> 11) / Double(1 << 53)
-            let size = max(1, Int(exp(fraction * log(CacheLimit.maximum))))
+            let size = max(1, Int(exp(fraction * log(maximum))))
             let offset = generator.next() % 100_000
             let url = origin.url("/\(offset)/\(size)")
             if try await !isRight(url, offset, size, session).isRight { result.wrong += 1 }
