@@ -49,7 +49,7 @@ struct Soak {
         CacheKills(),
         CacheProcesses(),
         CacheLimit(name: "cache-limit", maximum: 10_000_000),
-        CacheLimit(name: "cache-limit-small", maximum: 3000),
+        CacheLimit(name: "cache-small", maximum: 3000),
         CacheOpening(),
         CacheSharing(),
         Storm(),

@@ -76,11 +76,13 @@ struct CachePowerLossTests {
         try await withPages { origin in
             let changes = try await record(origin)
             try #require(changes.count > 40)
+            var removals: UInt64 = 0
             for cut in CachePowerLossTests.cuts(changes.count) {
                 let scene = try CacheFaultScene()
                 try LinuxFileSystem().makeFolder(scene.path)
                 for (name, bytes) in cut.files(after: changes) { try scene.write(bytes, to: name) }
-                let session = scene.session(try await scene.openedCache())
+                let cache = try await scene.openedCache()
+                let session = scene.session(cache)
                 for path in ["/small", "/large"] {
                     let exchange = try await session.get(origin.url(path))
                     #expect(SamplePage.isRight(exchange, path), "\(cut): \(path)")
@@ -89,8 +91,11 @@ struct CachePowerLossTests {
                     #expect(try await isStoredAgain(path, session, origin), "\(cut): \(path)")
                 }
                 #expect(await scene.isTidy(), "\(cut)")
+                removals += cache.statistics.removals
                 await session.invalidateAndCancel()
             }
+            // Some were there, and not whole.
+            #expect(removals > 0)
         }
     }
 }
