@@ -1,7 +1,7 @@
 package import MartletWire
 
-/// What a cache must know of a request.
-package struct CacheRequest: Sendable {
+/// What a cache must know of a request. It never changes, and is one reference: all that decide about it get it.
+package final class CacheRequest: Sendable {
     /// The method, in the case it is sent.
     package let method: String
     /// What its response is found by.

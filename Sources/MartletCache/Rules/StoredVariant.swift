@@ -1,5 +1,6 @@
-/// A complete stored response, as far as deciding needs it.
-package struct StoredVariant: Equatable, Sendable {
+/// A complete stored response, as far as deciding needs it. It never changes, and is one reference: a hit hands it on a
+/// dozen times.
+package final class StoredVariant: Equatable, Sendable {
     /// Its head.
     package let head: StoredHead
     /// The bytes of its body, as they came over the wire.
@@ -12,5 +13,10 @@ package struct StoredVariant: Equatable, Sendable {
         self.head = head
         self.bodyLength = bodyLength
         facts = HeadFacts(head)
+    }
+
+    /// Whether two are of the same head and length.
+    package static func == (left: StoredVariant, right: StoredVariant) -> Bool {
+        left === right || left.head == right.head && left.bodyLength == right.bodyLength
     }
 }
