@@ -38,35 +38,32 @@ extension DiskCache {
     /// where something is wrong with them, which ``variants(of:)`` sees to.
     package func variantsAtHand(of key: CacheKey) -> [EntryReader]? {
         guard let folderAtHand else { return nil }
-        let digest = CacheDigest(key)
-        guard !isHidden(digest) else { return [] }
-        var readers: [EntryReader] = []
-        for slot in 0..<EntryName.slotLimit {
-            let opened: EntryOpening.Opened
+        return try? readers(of: key) { (name) throws(EntryOpening.Failure) in
             do throws(EntryOpening.Failure) {
-                opened = try EntryOpening.open(EntryName(digest: digest, slot: slot), in: folderAtHand)
+                return EntryReader(try EntryOpening.open(name, in: folderAtHand), in: self)
             } catch .absent {
-                continue
-            } catch {
                 return nil
             }
-            guard opened.entry.head.key == key else { continue }
-            readers.append(EntryReader(opened, in: self))
-            if opened.entry.head.selections.isEmpty, slot == 0 { break }
         }
-        return readers
-    }
-
-    private func isHidden(_ digest: CacheDigest) -> Bool {
-        state.withLock { $0.hidesAll || $0.hidden.contains(digest) || $0.statistics.limit == 0 }
     }
 
     private func readers(of key: CacheKey) -> [EntryReader] {
+        readers(of: key) { open($0, for: key) }
+    }
+
+    private func readers<Failure: Error>(
+        of key: CacheKey, _ open: (EntryName) throws(Failure) -> EntryReader?
+    ) throws(Failure) -> [EntryReader] {
         let digest = CacheDigest(key)
-        guard !isHidden(digest) else { return [] }
+        let isHidden = state.withLock {
+            $0.hidesAll || $0.hidden.contains(digest) || $0.statistics.limit == 0
+        }
+        guard !isHidden else { return [] }
         var readers: [EntryReader] = []
         for slot in 0..<EntryName.slotLimit {
-            guard let reader = open(EntryName(digest: digest, slot: slot), for: key) else { continue }
+            guard let reader = try open(EntryName(digest: digest, slot: slot)), reader.head.key == key else {
+                continue
+            }
             // One that was chosen by nothing stands alone.
             if reader.head.selections.isEmpty, readers.isEmpty, slot == 0 { return [reader] }
             readers.append(reader)

@@ -29,7 +29,7 @@ package struct DetailedResponse: Sendable {
     package var source: HTTPExchange.Source { answer.source }
 
     /// What the cache did and why, as a member of `Cache-Status` (RFC 9211); `nil` without a cache.
-    package var cacheStatus: String? { answer.caching?.statusText }
+    package var cacheStatus: String? { answer.caching?.status.text }
 
     /// Whether nothing but the cache might answer, and it had nothing: the head is a 504 of its own making
     /// (RFC 9111 §5.2.1.7). A stored response of that status is none of these.

@@ -113,16 +113,7 @@ public actor HTTPSession {
                         return answer.exchange(with: [])
                     }
                     guard let piece = try await reader.next() else { break }
-                    if body.isEmpty {
-                        body = piece
-                        continue
-                    }
-                    // Room for all of it, once some of it has come: but no more than for sixteen times what has, since a
-                    // length is easily said.
-                    if body.capacity < body.count + piece.count, let length = reader.expectedByteCount {
-                        body.reserveCapacity(Int(min(length, UInt64(body.count) * 16)))
-                    }
-                    body += piece
+                    reader.gather(piece, behind: &body)
                 }
             } catch var error as HTTPError {
                 // What came of a body that was cut stays available (RFC 9112 §8).

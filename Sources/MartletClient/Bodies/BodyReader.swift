@@ -316,9 +316,23 @@ final class BodyReader: Sendable {
     func collect() async throws -> [UInt8] {
         var whole: [UInt8] = []
         while let piece = try await next() {
-            if whole.isEmpty { whole = piece } else { whole += piece }
+            gather(piece, behind: &whole)
         }
         return whole
+    }
+
+    /// Puts a piece behind what has come of the body.
+    func gather(_ piece: [UInt8], behind body: inout [UInt8]) {
+        guard !body.isEmpty else {
+            body = piece
+            return
+        }
+        // Room for all of it, once some of it has come: but no more than for sixteen times what has, since a length is easily
+        // said.
+        if body.capacity < body.count + piece.count, let length = expectedByteCount {
+            body.reserveCapacity(Int(min(length, UInt64(body.count) * 16)))
+        }
+        body += piece
     }
 
     /// The beginning of the body, of which nobody wants the rest: as much as comes in a while, up to a limit.

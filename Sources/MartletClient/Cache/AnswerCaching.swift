@@ -38,7 +38,4 @@ final class AnswerCaching: Sendable {
         if fallback != nil { whenUsed?() }
         return fallback
     }
-
-    /// The member of `Cache-Status`.
-    var statusText: String { status.text }
 }

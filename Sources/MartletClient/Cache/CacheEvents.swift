@@ -1,8 +1,8 @@
 /// What happens in a cache, as an `AsyncSequence`: one subscription, with a buffer of its own.
 ///
-/// It begins where the sequence is made, the first of a cache's with the cache itself, and ends when the last copy of it and the last of its iterators are gone. A slow
-/// subscriber holds nobody up: when its buffer is full the oldest event is dropped, and ``CacheEvent/dropped(_:)`` says how
-/// many were. The sequence ends when the cache is gone, which it does not keep.
+/// It begins where the sequence is made, the first of a cache's with the cache itself, and ends when the last copy of it and
+/// the last of its iterators are gone. A slow subscriber holds nobody up: when its buffer is full the oldest event is dropped,
+/// and ``CacheEvent/dropped(_:)`` says how many were. The sequence ends when the cache is gone, which it does not keep.
 public struct CacheEvents: AsyncSequence, Sendable {
     /// What iteration gives.
     public typealias Element = CacheEvent

@@ -41,12 +41,3 @@ extension HTTPError {
         (underlying as? TLSError)?.kind
     }
 }
-
-extension ResponseCache.Options {
-    /// The defaults, whatever becomes of the machine's memory meanwhile: what was stored is still there.
-    static var withoutPressure: ResponseCache.Options {
-        var options = ResponseCache.Options()
-        options.memoryPressure = nil
-        return options
-    }
-}

@@ -83,15 +83,6 @@ enum CacheScene {
     }
 }
 
-extension ResponseCache.Options {
-    /// The defaults, whatever becomes of the machine's memory meanwhile: what was stored is still there.
-    static var withoutPressure: ResponseCache.Options {
-        var options = ResponseCache.Options()
-        options.memoryPressure = nil
-        return options
-    }
-}
-
 extension HTTPExchange {
     /// A field of the response.
     func field(_ name: String) -> String? {

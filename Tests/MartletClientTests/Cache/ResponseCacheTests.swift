@@ -1,7 +1,5 @@
-import FoundationEssentials
 import Martlet
 import MartletTesting
-import SystemPackage
 import Testing
 
 @testable import MartletClient
@@ -12,14 +10,7 @@ struct ResponseCacheTests {
     static func session(
         _ folder: TemporaryFolder? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSession {
-        let cache: ResponseCache =
-            if let folder { try .at(FilePath(folder.path).appending("cache")) } else {
-                .memoryOnly(options: .withoutPressure)
-            }
-        return HTTPSession.own { configuration in
-            configuration.cache = cache
-            change(&configuration)
-        }
+        try CacheScene.session(folder, change).0
     }
 
     static func fresh(_ text: String, _ fields: OriginFields = ["Cache-Control": "max-age=600"])
