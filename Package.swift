@@ -86,7 +86,14 @@ let package = Package(
                 .target(name: "CZstd", condition: .when(traits: ["Zstandard"])),
             ],
             swiftSettings: strict),
-        .target(name: "Martlet", dependencies: ["MartletClient"], swiftSettings: strict),
+        .target(
+            name: "MartletDownloads",
+            dependencies: [
+                "MartletClient", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage",
+                httpTypes, systemPackage,
+            ],
+            swiftSettings: strict),
+        .target(name: "Martlet", dependencies: ["MartletClient", "MartletDownloads"], swiftSettings: strict),
         .target(name: "MartletXML", dependencies: ["MartletClient"], swiftSettings: strict),
         .target(
             name: "MartletImages",
@@ -139,6 +146,13 @@ let package = Package(
         .executableTarget(
             name: "MartletClientChild", dependencies: ["Martlet", "MartletTesting"],
             path: "Tests/MartletClientChild", swiftSettings: strict),
+        .testTarget(
+            name: "MartletDownloadsTests",
+            dependencies: [
+                "Martlet", "MartletDownloads", "MartletClient", "MartletTesting",
+                "MartletTransport", "MartletStorage", "MartletWire", systemPackage,
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "MartletXMLTests", dependencies: ["MartletXML", "MartletClient", "MartletTesting"],
             swiftSettings: strict),

@@ -1,1 +1,2 @@
 @_exported public import MartletClient
+@_exported public import MartletDownloads

@@ -62,6 +62,20 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         case bodySourceFailed
         /// A file could not be read, written or published.
         case fileFailed
+        /// The disk, a quota, or the limit on the size of files has no room for more.
+        case diskFull
+        /// There is a file of that name, and it may not be replaced.
+        case fileExists
+        /// Another download, in this process or another one, is about the same file.
+        case alreadyInProgress
+        /// The bytes of a download do not come to its checksum.
+        case checksumMismatch
+        /// The file changed on the server while it was downloaded, again and again.
+        case representationChanged
+        /// The answer to a request for a part of a file is not that part.
+        case rangeRefused
+        /// Bytes of an earlier run are there that cannot be shown to be still those of the file.
+        case notResumable
         /// A stored body turned out damaged in the middle, when some of it had been handed out. Its entry was removed.
         case storedBodyDamaged
         /// The session was invalidated.
@@ -139,6 +153,9 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     /// Where the bytes of a download are that was complete and could not get its name; `nil` where nothing was kept. Whoever
     /// finds them there owns them, and removes them.
     public var keptFile: FilePath?
+
+    /// How many bytes of a download are kept, for it to go on with; `nil` where the error is about none, or nothing is kept.
+    public var keptByteCount: UInt64?
 
     /// An error.
     public init(

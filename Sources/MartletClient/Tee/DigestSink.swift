@@ -1,4 +1,4 @@
-import MartletTransport
+package import MartletTransport
 
 /// A sink that computes a digest of the body.
 public actor DigestSink: BodySink {
@@ -15,7 +15,8 @@ public actor DigestSink: BodySink {
         /// 64 bytes (FIPS 180-4).
         case sha512
 
-        var digest: MessageDigestAlgorithm {
+        /// The function as OpenSSL computes it.
+        package var digest: MessageDigestAlgorithm {
             switch self {
             case .md5: .md5
             case .sha1: .sha1

@@ -26,7 +26,10 @@ struct LayerRule {
             "MartletStorage",
             "CZlib", "CBrotli", "CZstd", "CoreMetrics", "Tracing",
             "HTTPTypes", "Logging", "SystemPackage", "FoundationEssentials", "Synchronization"),
-        LayerRule("Martlet", "MartletClient"),
+        LayerRule(
+            "MartletDownloads", "MartletClient", "MartletConnections", "MartletWire", "MartletTransport",
+            "MartletStorage", "HTTPTypes", "SystemPackage", "FoundationEssentials", "Synchronization"),
+        LayerRule("Martlet", "MartletClient", "MartletDownloads"),
         LayerRule("MartletXML", "MartletClient"),
         LayerRule("MartletImages", "MartletClient", "CPng", "CTurboJPEG"),
         LayerRule(
@@ -34,7 +37,8 @@ struct LayerRule {
             "SystemPackage",
             "Synchronization", "FoundationEssentials", "Glibc"),
         LayerRule(
-            "MartletCLI", "Martlet", "MartletTesting", "MartletClient", "MartletWire", "MartletTransport",
+            "MartletCLI", "Martlet", "MartletDownloads", "MartletTesting", "MartletClient", "MartletWire",
+            "MartletTransport",
             "MartletCache", "MartletStorage", "ArgumentParser", "SystemPackage", "HTTPTypes", "Logging",
             "FoundationEssentials", "Glibc",
             "Synchronization", "CLinux"),

@@ -1,0 +1,80 @@
+package import MartletClient
+import MartletTransport
+
+/// A download that one holds: what it is doing, how far it has come, and the means to stop it and to let it go on.
+///
+/// It keeps no connection and no file open when it does not run. Letting go of it changes nothing; one that was begun by
+/// ``MartletClient/HTTPSession/beginDownload(_:to:options:)`` runs on.
+public final class Download: Sendable {
+    /// What a download's handle asks of whoever runs it.
+    package protocol Controller: Sendable {
+        /// Stops the run; returns when what has come is kept.
+        func pause() async
+        /// Goes on, from a new URL where one is given.
+        func resume(from url: HTTPURL?) async throws
+        /// Ends it and removes what has come; returns when that is done.
+        func cancel() async
+        /// Changes its place among those that wait.
+        func setPriority(_ priority: DownloadPriority) async
+    }
+
+    /// Its number, unique in its directory or, without one, in this process.
+    public let id: DownloadID
+    private let status: DownloadStatus
+    private let controller: any Controller
+
+    /// A handle.
+    package init(id: DownloadID, status: DownloadStatus, controller: any Controller) {
+        self.id = id
+        self.status = status
+        self.controller = controller
+    }
+
+    /// What it is doing.
+    public var state: DownloadState { status.state }
+
+    /// What it is doing: the present state first, then each newer one; who is slow skips what it missed. Ends when the
+    /// download can no longer change, or with the task.
+    public var states: DownloadStates { DownloadStates(source: status.states) }
+
+    /// How far it has come: newest values, the present one first. A slow consumer skips what it missed and holds nobody up.
+    public var progress: DownloadProgressSequence { DownloadProgressSequence(source: status.progress) }
+
+    /// All that happens, in order, beginning with the last 256 events that have happened.
+    public var events: AsyncStream<DownloadEvent> { status.events.subscribe() }
+
+    /// The file, once it is there. Waits through pauses.
+    /// - Throws: The ``MartletClient/HTTPError`` that ended it; `CancellationError` when it was cancelled, or the task that awaits it.
+    public var value: DownloadResult {
+        get async throws {
+            for await state in states {
+                switch state {
+                case .finished(let result): return result
+                case .failed(let error): throw error
+                case .cancelled: throw CancellationError()
+                case .waiting, .running, .verifying, .paused: continue
+                }
+            }
+            throw CancellationError()
+        }
+    }
+
+    /// Stops it, keeping what has come. Returns when no connection and no file is open any more. Nothing where it is over.
+    public func pause() async { await controller.pause() }
+
+    /// Goes on after a pause or a failure. Nothing where it runs.
+    /// - Parameter url: Where the file is now, such as a freshly signed URL; `nil` for where it was. What has come is kept
+    ///   where the validators are the same there.
+    /// - Throws: An ``MartletClient/HTTPError`` where it is over, or the URL cannot be parsed.
+    public func resume(from url: String? = nil) async throws {
+        var place: HTTPURL?
+        if let url { place = try HTTPURL(downloading: url) }
+        try await controller.resume(from: place)
+    }
+
+    /// Ends it and removes what has come of it. Returns when that is done. A file that is complete stays.
+    public func cancel() async { await controller.cancel() }
+
+    /// Changes its place among those that wait.
+    public func setPriority(_ priority: DownloadPriority) async { await controller.setPriority(priority) }
+}

@@ -1,0 +1,71 @@
+import Synchronization
+
+/// The events of a download, for any number of subscribers, each of which gets all of them.
+///
+/// Who comes late gets the last 256 that happened before.
+package final class DownloadEventLog: Sendable {
+    private struct State {
+        var past: [DownloadEvent] = []
+        var subscribers: [UInt64: AsyncStream<DownloadEvent>.Continuation] = [:]
+        var lastNumber: UInt64 = 0
+        var isEnded = false
+    }
+
+    /// How many past events late subscribers get.
+    package static let pastLimit = 256
+
+    /// Guards the above: the download, and subscribers that come and go.
+    private let state = Mutex(State())
+
+    /// An empty log.
+    package init() {}
+
+    deinit {
+        end()
+    }
+
+    /// Adds an event.
+    package func add(_ event: DownloadEvent) {
+        state.withLock { state in
+            guard !state.isEnded else { return }
+            if state.past.count == DownloadEventLog.pastLimit { state.past.removeFirst() }
+            state.past.append(event)
+            // Under the lock, so that all have the same order; a stream's buffer takes it without waiting.
+            for subscriber in state.subscribers.values { subscriber.yield(event) }
+        }
+    }
+
+    /// Ends the streams of all subscribers, behind what they were given.
+    package func end() {
+        let subscribers = state.withLock { state in
+            state.isEnded = true
+            defer { state.subscribers = [:] }
+            return state.subscribers
+        }
+        for subscriber in subscribers.values { subscriber.finish() }
+    }
+
+    /// A stream of the events, the past ones first.
+    package func subscribe() -> AsyncStream<DownloadEvent> {
+        let (stream, continuation) = AsyncStream<DownloadEvent>.makeStream(bufferingPolicy: .unbounded)
+        let number = state.withLock { state -> UInt64? in
+            for event in state.past { continuation.yield(event) }
+            guard !state.isEnded else { return nil }
+            state.lastNumber += 1
+            state.subscribers[state.lastNumber] = continuation
+            return state.lastNumber
+        }
+        guard let number else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in self?.forget(number) }
+        return stream
+    }
+
+    private func forget(_ number: UInt64) {
+        // Outside of the lock it goes: its last reference may be this one.
+        let gone = state.withLock { $0.subscribers.removeValue(forKey: number) }
+        _ = gone
+    }
+}

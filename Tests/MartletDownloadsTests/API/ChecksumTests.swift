@@ -1,0 +1,25 @@
+import Martlet
+import Testing
+
+@Suite("Checksums of files")
+struct ChecksumTests {
+    @Test("A checksum is written in digits of either case, and told in lower case")
+    func digits() throws {
+        let checksum = try Checksum.md5("D41D8CD98F00B204e9800998ecf8427e")
+        #expect(checksum.bytes.count == 16)
+        #expect(checksum.description == "md5=d41d8cd98f00b204e9800998ecf8427e")
+    }
+
+    @Test(
+        "Digits that are none, too few or too many are refused",
+        arguments: ["", "d4", "zz1d8cd98f00b204e9800998ecf8427e", "d41d8cd98f00b204e9800998ecf8427e00", "é"])
+    func refused(_ text: String) {
+        #expect { try Checksum.md5(text) } throws: { ($0 as? HTTPError)?.code == .invalidRequest }
+    }
+
+    @Test("Bytes that are not as many as the function gives are no checksum")
+    func lengths() {
+        #expect(Checksum(.sha1, [1, 2, 3]) == nil)
+        #expect(Checksum(.sha256, Array(repeating: 7, count: 32))?.algorithm == .sha256)
+    }
+}
