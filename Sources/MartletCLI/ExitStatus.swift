@@ -19,6 +19,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let uploadFailed = ExitStatus(code: 25)
     static let readFailed = ExitStatus(code: 26)
     static let timedOut = ExitStatus(code: 28)
+    static let rangeRefused = ExitStatus(code: 33)
     static let tlsFailed = ExitStatus(code: 35)
     static let tooManyRedirects = ExitStatus(code: 47)
     static let authenticationFailed = ExitStatus(code: 94)
@@ -35,7 +36,11 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let pinMismatch = ExitStatus(code: 90)
     static let proxyFailed = ExitStatus(code: 97)
     static let checksum = ExitStatus(code: 100)
+    static let changedOnServer = ExitStatus(code: 101)
+    static let notResumable = ExitStatus(code: 102)
     static let notInCache = ExitStatus(code: 104)
+    static let diskFull = ExitStatus(code: 105)
+    static let alreadyInProgress = ExitStatus(code: 106)
     static let interrupted = ExitStatus(code: 130)
 }
 
@@ -66,6 +71,13 @@ extension ExitStatus {
         case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed,
             .storedBodyDamaged:
             self = .readFailed
+        case .checksumMismatch: self = .checksum
+        case .representationChanged: self = .changedOnServer
+        case .notResumable: self = .notResumable
+        case .rangeRefused: self = .rangeRefused
+        case .diskFull: self = .diskFull
+        case .alreadyInProgress: self = .alreadyInProgress
+        case .fileExists: self = .writeFailed
         }
     }
 

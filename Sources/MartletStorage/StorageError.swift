@@ -29,6 +29,11 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
         code == ENOENT
     }
 
+    /// Whether there is a file of that name, where there must be none.
+    public var isExistingFile: Bool {
+        code == EEXIST
+    }
+
     /// The file, the operation and what the system says of the number.
     public var description: String {
         "\(path): \(operation): \(StorageError.text(of: code)) (errno \(code))"

@@ -48,7 +48,9 @@ struct BatchFault: Error, Sendable {
         case .authenticationFailed: .malformed
         case .tlsFailed: isTruncation(error) ? .truncated : .tls
         case .invalidRequest, .unacceptableStatus, .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed,
-            .fileFailed, .storedBodyDamaged, .sessionInvalidated, .systemFailed:
+            .fileFailed, .diskFull, .fileExists, .alreadyInProgress, .checksumMismatch,
+            .representationChanged,
+            .rangeRefused, .notResumable, .storedBodyDamaged, .sessionInvalidated, .systemFailed:
             .other
         }
     }

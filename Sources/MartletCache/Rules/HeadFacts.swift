@@ -1,3 +1,5 @@
+package import MartletWire
+
 /// What the fields of a stored response say, read once: whoever keeps stored responses in memory keeps this with them.
 package struct HeadFacts: Equatable, Sendable {
     /// Its directives.

@@ -199,18 +199,6 @@ public actor HTTPSession {
         }
     }
 
-    /// Fetches a URL into a file; else as ``download(_:to:overwrites:body:options:progress:)``.
-    @discardableResult
-    public nonisolated func download(
-        _ url: String, to path: FilePath, overwrites: Bool = false,
-        options: RequestOptions = RequestOptions(),
-        progress: (@Sendable (TransferProgress) -> Void)? = nil
-    ) async throws -> HTTPExchange {
-        try await download(
-            HTTPRequest(method: .get, url: url), to: path, overwrites: overwrites, options: options,
-            progress: progress)
-    }
-
     nonisolated func download(
         _ request: HTTPRequest, from url: HTTPURL, to path: FilePath, overwrites: Bool, body: HTTPBody,
         options: RequestOptions, control: TransferControl, head: Outcome<HTTPResponse>? = nil

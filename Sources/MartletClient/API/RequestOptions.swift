@@ -118,6 +118,12 @@ public struct RequestOptions: Sendable {
         set { change { $0.bandwidth = newValue } }
     }
 
+    /// The calls that are under one limit of bandwidth with this one, in place of ``bandwidth``.
+    package var bandwidthGroup: BandwidthGroup? {
+        get { rare?.bandwidthGroup }
+        set { change { $0.bandwidthGroup = newValue } }
+    }
+
     /// Whether a request may be sent again on a fresh connection when a kept one turns out to have died, though its
     /// method is not idempotent; `false` by default (RFC 9110 §9.2.2).
     ///
@@ -140,6 +146,7 @@ public struct RequestOptions: Sendable {
         var cacheMode: CacheMode?
         var cachePartition: String?
         var takesPreview = false
+        var bandwidthGroup: BandwidthGroup?
     }
 
     /// One reference to it, so that options are copied fast.

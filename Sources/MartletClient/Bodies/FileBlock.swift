@@ -40,8 +40,8 @@
     }
 
     /// Hands all bytes to a closure and is empty then, also where it throws.
-    func empty<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
+    func empty<Failure: Error>(_ body: (RawSpan) throws(Failure) -> Bool) throws(Failure) -> Bool {
         defer { count = 0 }
-        unsafe try body(UnsafeRawBufferPointer(rebasing: memory[..<count]))
+        return try body(unsafe UnsafeRawBufferPointer(rebasing: memory[..<count]).bytes)
     }
 }

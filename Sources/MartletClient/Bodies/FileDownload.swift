@@ -14,19 +14,15 @@ struct FileDownload: Sendable {
     func write(_ reader: BodyReader, after beginning: ArraySlice<UInt8> = []) async throws {
         let file = try await open()
         let expected = reader.expectedByteCount.map { max($0, UInt64(beginning.count)) }
-        let writer = WriteBehind(file, expected: expected)
+        let pouring = BodyPouring(file, expected: expected, origin: origin)
         do {
-            try await append(beginning, writer)
-            if let exchange = reader.plainExchange {
-                try await writeReceived(reader, exchange, writer)
-            } else {
-                try await writePieces(reader, writer)
-            }
-            try await finish(writer)
+            try await pouring.append(beginning)
+            try await pouring.pour(reader)
+            try await pouring.finish()
             try Task.checkCancellation()
             try await publish(file)
         } catch {
-            await writer.waitForWorker()
+            await pouring.waitForWorker()
             await BlockingWorkers.shared.run { file.discard() }
             throw error
         }
@@ -57,11 +53,6 @@ struct FileDownload: Sendable {
         }
     }
 
-    /// Waits until all is written.
-    func finish(_ writer: WriteBehind) async throws(HTTPError) {
-        try await mapped { () async throws(StorageError) in try await writer.finish() }
-    }
-
     /// Gives the file its name. Where all is written and synced, and only the name cannot be had, the bytes are kept.
     func publish(_ file: FilePublisher) async throws(HTTPError) {
         let collision = collision
@@ -78,39 +69,6 @@ struct FileDownload: Sendable {
         }
     }
 
-    /// Receives straight into the blocks that are written.
-    private func writeReceived(
-        _ reader: BodyReader, _ exchange: Exchange, _ writer: WriteBehind
-    ) async throws {
-        var hasMore = true
-        while hasMore {
-            let block = try await mapped { () async throws(StorageError) in try await writer.emptyBlock() }
-            // What has come is written while nothing else comes; while a write runs, more of it is gathered.
-            hasMore = try await reader.fill(block, from: exchange) { writer.isIdle }
-            if block.count > 0 {
-                try await mapped { () async throws(StorageError) in try await writer.write(block) }
-            }
-        }
-    }
-
-    private func writePieces(_ reader: BodyReader, _ writer: WriteBehind) async throws {
-        while let piece = try await reader.next() {
-            try await append(piece[...], writer)
-        }
-    }
-
-    /// Has bytes written, behind those that were.
-    func append(_ bytes: ArraySlice<UInt8>, _ writer: WriteBehind) async throws {
-        var rest = bytes
-        while !rest.isEmpty {
-            let block = try await mapped { () async throws(StorageError) in
-                try await writer.emptyBlock()
-            }
-            rest = rest.dropFirst(block.append(rest))
-            try await mapped { () async throws(StorageError) in try await writer.write(block) }
-        }
-    }
-
     private func blocking<Value: Sendable>(
         _ body: @escaping @Sendable () throws(StorageError) -> Value
     ) async throws(HTTPError) -> Value {
@@ -121,18 +79,10 @@ struct FileDownload: Sendable {
                 return .failure(error)
             }
         }
-        return try await mapped { () throws(StorageError) in try result.get() }
-    }
-
-    private func mapped<Value: Sendable>(
-        _ body: () async throws(StorageError) -> Value
-    ) async throws(HTTPError) -> Value {
         do throws(StorageError) {
-            return try await body()
+            return try result.get()
         } catch {
-            throw HTTPError(
-                .fileFailed, phase: .receivingBody, message: error.description, wasSent: true, origin: origin,
-                underlying: error)
+            throw HTTPError(storage: error, origin: origin)
         }
     }
 }

@@ -2,7 +2,7 @@ import MartletStorage
 import MartletTransport
 import Synchronization
 
-/// Writes blocks to a file while the next one is received.
+/// Has blocks written, to a file mostly, while the next one is received.
 ///
 /// There are two blocks: a worker writes one while the other is filled. Where the file is the slower side its reader waits,
 /// and so the sender does, by the TCP window.
@@ -12,6 +12,8 @@ final class WriteBehind: Sendable {
         var empty: [FileBlock] = []
         var blockCount = 0
         var isWriting = false
+        /// Whether the sink wants no more.
+        var isSated = false
         var failure: StorageError?
         /// Who waits for the worker; there is one reader.
         var waiter: Waiter<Void>?
@@ -20,14 +22,14 @@ final class WriteBehind: Sendable {
     /// The size of a block, 512 KiB.
     static let blockByteCount = 512 << 10
 
-    private let file: FilePublisher
+    private let sink: any BlockSink
     private let blockByteCount: Int
     /// Guards the above: the reader, and the worker between two writes.
     private let state = Mutex(State())
 
     /// - Parameter expected: How much will be written, where that is known: small files get small blocks.
-    init(_ file: FilePublisher, expected: UInt64?) {
-        self.file = file
+    init(_ sink: any BlockSink, expected: UInt64?) {
+        self.sink = sink
         blockByteCount = Int(min(expected ?? .max, UInt64(WriteBehind.blockByteCount)))
     }
 
@@ -60,13 +62,15 @@ final class WriteBehind: Sendable {
         }
         BlockingWorkers.shared.submit {
             var failure: StorageError?
+            var isSated = false
             do throws(StorageError) {
-                try unsafe block.empty { bytes throws(StorageError) in unsafe try self.file.write(bytes) }
+                isSated = try !block.empty { bytes throws(StorageError) in try self.sink.write(bytes) }
             } catch {
                 failure = error
             }
             let waiter = self.state.withLock { state in
                 state.isWriting = false
+                state.isSated = isSated
                 state.failure = failure
                 state.empty.append(block)
                 return state.waiter.take()
@@ -74,6 +78,9 @@ final class WriteBehind: Sendable {
             waiter?.resume(returning: ())
         }
     }
+
+    /// Whether the sink has said that it wants no more.
+    var isSated: Bool { state.withLock { $0.isSated } }
 
     /// Waits until all is written.
     /// - Throws: What a write threw.

@@ -1,6 +1,6 @@
 extension HTTPFields {
     /// The fields without those that hold credentials: secrets are never encoded.
-    var withoutSecrets: HTTPFields {
+    package var withoutSecrets: HTTPFields {
         var fields = self
         for name in HTTPFields.secretNames { fields[name] = nil }
         return fields

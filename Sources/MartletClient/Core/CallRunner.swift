@@ -193,7 +193,8 @@ struct CallRunner: Sendable {
                 core.bandwidth,
                 lane: BandwidthLane(
                     host: call.url.host,
-                    transfer: control.transferNumber(under: call.options.bandwidth, core.bandwidth))))
+                    transfer: call.options.bandwidthGroup?.number
+                        ?? control.transferNumber(under: call.options.bandwidth, core.bandwidth))))
     }
 
     private func answer(

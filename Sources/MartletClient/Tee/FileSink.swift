@@ -12,7 +12,7 @@ public actor FileSink: BodySink {
     /// Whether a file that has the name may be replaced.
     public nonisolated let overwrites: Bool
     private let opening: FileDownload
-    private var writer: WriteBehind?
+    private var writer: BodyPouring?
     private var file: FilePublisher?
 
     /// A sink.
@@ -26,16 +26,15 @@ public actor FileSink: BodySink {
     }
 
     /// Writes a piece, or has it written while the next is received.
-    /// - Throws: An ``HTTPError`` with the code `.fileFailed`.
+    /// - Throws: An ``HTTPError`` with the code `.fileFailed` or `.diskFull`.
     public func write(_ piece: [UInt8]) async throws {
-        try await opening.append(piece[...], try await opened())
+        try await opened().append(piece[...])
     }
 
     /// Syncs the file and gives it its name.
-    /// - Throws: An ``HTTPError`` with the code `.fileFailed`.
+    /// - Throws: An ``HTTPError`` with the code `.fileFailed` or `.diskFull`.
     public func finish() async throws {
-        let writer = try await opened()
-        try await opening.finish(writer)
+        try await opened().finish()
         guard let file else { return }
         try Task.checkCancellation()
         try await opening.publish(file)
@@ -49,10 +48,10 @@ public actor FileSink: BodySink {
         (file, writer) = (nil, nil)
     }
 
-    private func opened() async throws -> WriteBehind {
+    private func opened() async throws -> BodyPouring {
         if let writer { return writer }
         let file = try await opening.open()
-        let writer = WriteBehind(file, expected: nil)
+        let writer = BodyPouring(file, expected: nil, origin: nil)
         (self.file, self.writer) = (file, writer)
         return writer
     }

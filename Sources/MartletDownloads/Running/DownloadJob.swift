@@ -1,6 +1,14 @@
 package import MartletClient
+package import MartletConnections
+package import MartletStorage
+import MartletTransport
+import Synchronization
+package import SystemPackage
 
 /// One download, as often as it is run: each run goes on where the last one stopped.
+///
+/// One run is on at a time. It holds the part file's lock while it is on; two jobs about one target exclude each other, in
+/// whichever process they are.
 package final class DownloadJob: Sendable {
     /// What is downloaded, and how.
     package struct Plan: Sendable {
@@ -16,6 +24,252 @@ package final class DownloadJob: Sendable {
             self.url = url
             self.target = target
             self.options = options
+        }
+    }
+
+    private struct State {
+        var url: HTTPURL
+        /// Where it was before somebody moved it.
+        var earlier: [HTTPURL] = []
+        /// The file's name, once it is known.
+        var target: String?
+    }
+
+    let plan: Plan
+    let session: HTTPSession
+    let slots: any ConnectionSlots
+    let status: DownloadStatus
+    let files: any FileSystem
+    private let bandwidth: BandwidthGroup
+    /// Guards the above: runs, and whoever asks between them.
+    private let state: Mutex<State>
+
+    /// A download that does not run yet.
+    /// - Parameters:
+    ///   - plan: What and how.
+    ///   - session: What makes the requests; its cache is not used.
+    ///   - slots: Who says how many connections there may be.
+    ///   - status: What is told of it.
+    ///   - files: The file system.
+    package init(
+        _ plan: Plan, session: HTTPSession, slots: any ConnectionSlots, status: DownloadStatus,
+        files: any FileSystem = LinuxFileSystem()
+    ) {
+        self.plan = plan
+        self.session =
+            session.configuration.cache == nil ? session : session.with { $0.cache = nil }
+        self.slots = slots
+        self.status = status
+        self.files = files
+        bandwidth = BandwidthGroup(session, limit: BandwidthLimit(down: plan.options.bandwidth))
+        var target: String?
+        if case .file(let path) = plan.target { target = path.string }
+        state = Mutex(State(url: plan.url, target: target))
+    }
+
+    /// The file's name, once it is known.
+    package var path: FilePath? { state.withLock { $0.target.map { FilePath($0) } } }
+
+    /// Where the file is.
+    var url: HTTPURL { state.withLock { $0.url } }
+
+    /// Runs until the file is there. When the task is cancelled, what has come is kept, as far as another run can go on
+    /// with it, and no connection or file is open any more.
+    /// - Throws: An `HTTPError`; `CancellationError`.
+    package func run() async throws -> DownloadResult {
+        try await DownloadRun(self).run()
+    }
+
+    /// The file is elsewhere from the next run on. What has come is kept where the validators are the same there.
+    package func move(to url: HTTPURL) {
+        state.withLock { state in
+            state.earlier.append(state.url)
+            state.url = url
+        }
+    }
+
+    /// Changes how fast it may go, at once.
+    package func setBandwidth(_ rate: BandwidthRate?) {
+        bandwidth.setLimit(BandwidthLimit(down: rate))
+    }
+
+    /// Removes what has come, when it does not run.
+    /// - Throws: An `HTTPError` with the code `.alreadyInProgress` where it runs elsewhere.
+    package func discard() async throws {
+        guard let target = state.withLock({ $0.target }) else { return }
+        let files = files
+        let names = PartNames(target: target)
+        let isFree = await BlockingWorkers.shared.run { () -> Bool in
+            do throws(StorageError) {
+                _ = try files.status(at: names.part)
+            } catch {
+                return true
+            }
+            guard let part = try? PartFile.open(names, files: files) else { return false }
+            part.discard()
+            return true
+        }
+        if !isFree { throw DownloadJob.busy(target) }
+    }
+
+    // MARK: Requests
+
+    /// The request for a question.
+    func request(_ question: DownloadQuestion) throws -> HTTPRequest {
+        var fields = plan.options.headers
+        // Credentials are for the origin that they were given for.
+        if question.url.origin != url.origin { fields = fields.withoutSecrets }
+        fields[.acceptEncoding] = "identity"
+        fields[.range] = question.rangeField
+        fields[.ifRange] = question.condition
+        return HTTPRequest(method: .get, url: question.url, headerFields: fields)
+    }
+
+    /// What each request does otherwise than the session.
+    var requestOptions: RequestOptions {
+        var options = plan.options.request
+        options.retry = .never
+        options.decompresses = false
+        options.bodyLimit = nil
+        options.bandwidthGroup = bandwidth
+        var timeouts = options.timeouts ?? session.configuration.timeouts
+        let stall = min(max(.milliseconds(100), plan.options.stallTimeout), .seconds(86_400))
+        timeouts.idle = min(timeouts.idle ?? stall, stall)
+        timeouts.head = min(timeouts.head ?? stall, stall)
+        timeouts.total = plan.options.request.timeouts?.total
+        options.timeouts = timeouts
+        return options
+    }
+
+    // MARK: Files
+
+    /// Whether what a record claims may be kept: it is of this URL, but for its query, which may be a signature; or of one
+    /// where the file was before.
+    func vouches(for record: ResumeRecord) -> Bool {
+        let (url, earlier) = state.withLock { ($0.url, $0.earlier) }
+        return ([url] + earlier).contains { known in
+            record.url == known.absoluteForm
+                || record.url.prefix { $0 != "?" } == known.absoluteForm.prefix { $0 != "?" }
+        }
+    }
+
+    static func busy(_ target: String) -> HTTPError {
+        HTTPError(
+            .alreadyInProgress, phase: .preparing,
+            message: "\(target): another download is about this file")
+    }
+
+    /// Opens the part file of the target, or that of the record in its folder that is about this URL; nil while the name is
+    /// not known.
+    func openPart() async throws -> PartFile? {
+        if let target = state.withLock({ $0.target }) { return try await openPart(PartNames(target: target)) }
+        guard case .folder(let path) = plan.target else { return nil }
+        let (job, folder) = (self, DownloadJob.folder(path))
+        let found = await BlockingWorkers.shared.run { job.record(inFolder: folder) }
+        guard let found else { return nil }
+        return try await openPart(found)
+    }
+
+    /// Opens the part file under the name that an answer proposes.
+    func openPart(proposed facts: AnswerFacts) async throws -> PartFile {
+        var names = PartNames(target: "")
+        switch plan.target {
+        case .file(let path): names = PartNames(target: path.string)
+        case .folder(let path):
+            let name = PartNames.proposed(disposition: facts.disposition, url: facts.url)
+            names = PartNames(target: DownloadJob.folder(path) + name)
+        }
+        return try await openPart(names)
+    }
+
+    private static func folder(_ path: FilePath) -> String {
+        let text = path.string
+        return text.isEmpty || text.hasSuffix("/") ? text : text + "/"
+    }
+
+    private func record(inFolder folder: String) -> PartNames? {
+        guard let names = try? files.names(inFolder: folder.isEmpty ? "." : folder) else { return nil }
+        for name in names.sorted() where name.hasSuffix(PartNames.recordSuffix) {
+            let target = folder + name.dropLast(PartNames.recordSuffix.count)
+            // A name that was cut says nothing about its target's.
+            guard PartNames(target: target).record == folder + name,
+                let record = try? PartFile.record(at: folder + name, files: files), vouches(for: record)
+            else { continue }
+            return PartNames(target: target)
+        }
+        return nil
+    }
+
+    private func openPart(_ first: PartNames) async throws -> PartFile {
+        let (files, collision) = (files, plan.options.collision)
+        let result = await BlockingWorkers.shared.run { () -> Result<PartFile, any Error> in
+            do {
+                return .success(try DownloadJob.open(first, collision, files))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let part = try result.get()
+        state.withLock { $0.target = part.names.target }
+        return part
+    }
+
+    private static func open(
+        _ first: PartNames, _ collision: DownloadOptions.Collision, _ files: any FileSystem
+    ) throws -> PartFile {
+        var names = first
+        for number in 1...999 {
+            let isThere = DownloadJob.kind(of: names.target, files)
+            let isTaken = isThere != nil
+            if isTaken, collision == .fail || (collision == .overwrite && isThere == .folder) {
+                throw HTTPError(
+                    .fileExists, phase: .preparing,
+                    message:
+                        "\(names.target): \(isThere == .folder ? "there is a folder" : "there is a file") of that name"
+                )
+            }
+            if !isTaken || collision == .overwrite {
+                if let part = try PartFile.open(names, files: files) { return part }
+                guard collision == .rename else { throw busy(names.target) }
+            }
+            names = first.numbered(number)
+        }
+        throw HTTPError(
+            .fileExists, phase: .preparing,
+            message: "\(first.target): there are files of that name, up to number 999")
+    }
+
+    private static func kind(of path: String, _ files: any FileSystem) -> FileStatus.Kind? {
+        do throws(StorageError) {
+            return try files.status(at: path).kind
+        } catch {
+            return nil
+        }
+    }
+
+    /// Gives the complete file its name.
+    func publish(_ part: PartFile, total: UInt64, modified: Int64?) async throws -> FilePath {
+        let options = plan.options
+        let result = await BlockingWorkers.shared.run { () -> Result<String, StorageError> in
+            do throws(StorageError) {
+                return .success(
+                    try part.publish(
+                        total: total, options.collision, modified: options.keepsRemoteTime ? modified : nil))
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch result {
+        case .success(let name):
+            state.withLock { $0.target = name }
+            return FilePath(name)
+        case .failure(let error):
+            var failure = HTTPError(storage: error, origin: url.origin.description)
+            failure.phase = .evaluating
+            if error.isExistingFile { failure.code = .fileExists }
+            failure.message += "; what has come is kept in \(part.names.part)"
+            failure.keptFile = FilePath(part.names.part)
+            throw failure
         }
     }
 }

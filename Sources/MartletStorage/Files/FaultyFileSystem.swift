@@ -30,6 +30,10 @@ package final class FaultyFileSystem: FileSystem {
         case names
         /// Taking a lock.
         case lock
+        /// Waiting for the disk, for a file or a folder.
+        case sync
+        /// Saying when a file was written.
+        case setTime
     }
 
     /// Which calls fail, and how.
@@ -171,6 +175,26 @@ package final class FaultyFileSystem: FileSystem {
     package func rename(_ path: String, to target: String) throws(StorageError) {
         try check(.rename, target)
         try base.rename(path, to: target)
+    }
+
+    package func renameWithoutReplacing(_ path: String, to target: String) throws(StorageError) {
+        try check(.rename, target)
+        try base.renameWithoutReplacing(path, to: target)
+    }
+
+    package func sync(_ file: OpenFile) throws(StorageError) {
+        try check(.sync, file.path)
+        try base.sync(file)
+    }
+
+    package func syncFolder(_ path: String) throws(StorageError) {
+        try check(.sync, path)
+        try base.syncFolder(path)
+    }
+
+    package func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError) {
+        try check(.setTime, file.path)
+        try base.setModificationTime(seconds, of: file)
     }
 
     package func remove(_ path: String) throws(StorageError) {

@@ -6,4 +6,8 @@ package enum FileOpening: Sendable {
     case creating
     /// For reading and writing a file that is made, its owner's alone, where it is missing.
     case updating
+    /// As ``updating``, but a file that is made is for whom the process's mask lets read it (0666).
+    case sharing
+    /// As ``creating``, but the file is for whom the process's mask lets read it (0666).
+    case creatingShared
 }

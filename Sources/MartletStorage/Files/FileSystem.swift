@@ -19,6 +19,15 @@ package protocol FileSystem: Sendable {
     func truncate(_ file: OpenFile, to byteCount: UInt64) throws(StorageError)
     /// Gives a file another name, in place of a file that has it.
     func rename(_ path: String, to target: String) throws(StorageError)
+    /// Gives a file another name, and fails with `EEXIST` where a file has it.
+    func renameWithoutReplacing(_ path: String, to target: String) throws(StorageError)
+    /// Waits until what was written to a file is on the disk, and what is needed to find it there (`fdatasync`). Once that
+    /// has failed, what was written since the last success may be lost, and a second try proves nothing.
+    func sync(_ file: OpenFile) throws(StorageError)
+    /// Waits until the names in a folder are on the disk.
+    func syncFolder(_ path: String) throws(StorageError)
+    /// Says when a file was written last, in seconds since 1970.
+    func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError)
     /// Takes a name away from a file, which is gone when nobody has it open.
     func remove(_ path: String) throws(StorageError)
     /// Makes a folder that is its owner's alone (0700).

@@ -47,6 +47,18 @@ package struct FilesAtHand: FileSystem {
         throw mustWait("rename", path)
     }
 
+    package func renameWithoutReplacing(_ path: String, to target: String) throws(StorageError) {
+        throw mustWait("rename", path)
+    }
+
+    package func sync(_ file: OpenFile) throws(StorageError) { throw mustWait("fdatasync", file.path) }
+
+    package func syncFolder(_ path: String) throws(StorageError) { throw mustWait("fsync", path) }
+
+    package func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError) {
+        throw mustWait("futimens", file.path)
+    }
+
     package func remove(_ path: String) throws(StorageError) { throw mustWait("unlink", path) }
 
     package func makeFolder(_ path: String) throws(StorageError) { throw mustWait("mkdir", path) }

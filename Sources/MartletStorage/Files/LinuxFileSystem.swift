@@ -10,11 +10,12 @@ package struct LinuxFileSystem: FileSystem {
         let flags =
             switch opening {
             case .reading: O_RDONLY | O_NONBLOCK
-            case .creating: O_RDWR | O_CREAT | O_EXCL
-            case .updating: O_RDWR | O_CREAT
+            case .creating, .creatingShared: O_RDWR | O_CREAT | O_EXCL
+            case .updating, .sharing: O_RDWR | O_CREAT
             }
+        let mode: mode_t = opening == .sharing || opening == .creatingShared ? 0o666 : 0o600
         let descriptor = try result("open", path) {
-            unsafe Glibc.open(path, flags | O_NOFOLLOW | O_CLOEXEC, mode_t(0o600))
+            unsafe Glibc.open(path, flags | O_NOFOLLOW | O_CLOEXEC, mode)
         }
         return OpenFile(path: path, descriptor: descriptor)
     }
@@ -127,6 +128,37 @@ package struct LinuxFileSystem: FileSystem {
 
     package func rename(_ path: String, to target: String) throws(StorageError) {
         _ = try result("rename", path) { unsafe Glibc.rename(path, target) }
+    }
+
+    package func renameWithoutReplacing(_ path: String, to target: String) throws(StorageError) {
+        do throws(StorageError) {
+            _ = try result("rename", path) { unsafe martlet_renameat2(path, target, 1) }
+        } catch  where error.code == EINVAL || error.code == ENOSYS {
+            // A file system that cannot rename without replacing: a link fails where the name exists.
+            _ = try result("link", path) { unsafe link(path, target) }
+            _ = try result("unlink", path) { unsafe unlink(path) }
+        }
+    }
+
+    package func sync(_ file: OpenFile) throws(StorageError) {
+        _ = try result("fdatasync", file.path) { fdatasync(file.descriptor) }
+    }
+
+    package func syncFolder(_ path: String) throws(StorageError) {
+        let folder = try result("open", path) { unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+        defer { close(folder) }
+        do throws(StorageError) {
+            _ = try result("fsync", path) { fsync(folder) }
+        } catch  where error.code == EINVAL || error.code == ENOSYS || error.code == EROFS {
+            // Some file systems cannot sync a folder; what they do with names they do anyway.
+        }
+    }
+
+    package func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError) {
+        // The time of access stays (UTIME_OMIT).
+        let omitted = timespec(tv_sec: 0, tv_nsec: 0x3FFF_FFFE)
+        let times = [omitted, timespec(tv_sec: time_t(clamping: seconds), tv_nsec: 0)]
+        _ = try result("futimens", file.path) { unsafe futimens(file.descriptor, times) }
     }
 
     package func remove(_ path: String) throws(StorageError) {

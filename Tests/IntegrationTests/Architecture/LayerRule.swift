@@ -28,7 +28,8 @@ struct LayerRule {
             "HTTPTypes", "Logging", "SystemPackage", "FoundationEssentials", "Synchronization"),
         LayerRule(
             "MartletDownloads", "MartletClient", "MartletConnections", "MartletWire", "MartletTransport",
-            "MartletStorage", "HTTPTypes", "SystemPackage", "FoundationEssentials", "Synchronization"),
+            "MartletStorage", "HTTPTypes", "SystemPackage", "FoundationEssentials", "Glibc", "Synchronization"
+        ),
         LayerRule("Martlet", "MartletClient", "MartletDownloads"),
         LayerRule("MartletXML", "MartletClient"),
         LayerRule("MartletImages", "MartletClient", "CPng", "CTurboJPEG"),

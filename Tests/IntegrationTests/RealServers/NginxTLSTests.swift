@@ -179,7 +179,8 @@ struct NginxTLSTests {
             let copy = server.directory.appending("tls-copy.bin")
             let session = HTTPSession.trusting(server.certificates)
             let answer = try await session.download(
-                server.url(server.tlsPort, "/large.bin", scheme: "https"), to: FilePath(copy))
+                HTTPRequest(method: .get, url: server.url(server.tlsPort, "/large.bin", scheme: "https")),
+                to: FilePath(copy))
             #expect(answer.metrics.receivedBodyByteCount == 64 << 20)
             try await LargeFile.compare(source, copy)
         }

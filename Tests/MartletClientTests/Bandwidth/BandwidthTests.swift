@@ -38,7 +38,9 @@ extension OneAtATime {
                 }
                 let begun = ContinuousClock.now
                 switch way {
-                case .downloaded: try await session.download(origin.url(), to: folder.path("file"))
+                case .downloaded:
+                    try await session.download(
+                        HTTPRequest(method: .get, url: origin.url()), to: folder.path("file"))
                 case .sentBytes, .sentStream:
                     let bytes = TestPattern.bytes(from: 0, count: size)
                     let answer = try await session.send(

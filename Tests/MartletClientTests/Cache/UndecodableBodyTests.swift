@@ -88,7 +88,8 @@ struct UndecodableBodyTests {
                 let raw = try await session.get(url, options: UndecodableBodyTests.asItStands)
                 #expect(raw.body.count > UndecodableBodyTests.whole.count)
                 if isDownload {
-                    let answer = try await session.download(url, to: files.path("whole"))
+                    let answer = try await session.download(
+                        HTTPRequest(method: .get, url: url), to: files.path("whole"))
                     #expect(answer.source == .network)
                     #expect(try files.bytes(of: "whole") == UndecodableBodyTests.whole)
                 } else {

@@ -83,7 +83,9 @@ extension OneAtATime {
                     for try await _ in body {}
                 }
             case .download:
-                try await session.download(origin.url(), to: FilePath("/dev/shm/martlet-\(origin.port)"))
+                try await session.download(
+                    HTTPRequest(method: .get, url: origin.url()),
+                    to: FilePath("/dev/shm/martlet-\(origin.port)"))
             }
         }
 

@@ -110,7 +110,7 @@ struct StreamValidationTests {
             #expect(stream?.code == .unacceptableContentType)
             let path = folder.path("f")
             let download = await #expect(throws: HTTPError.self) {
-                try await session.download(origin.url(), to: path)
+                try await session.download(HTTPRequest(method: .get, url: origin.url()), to: path)
             }
             #expect(download?.code == .unacceptableContentType)
             #expect(download?.exchange?.text == "<html>")

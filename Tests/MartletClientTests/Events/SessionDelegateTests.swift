@@ -56,7 +56,9 @@ struct SessionDelegateTests {
                 let request = try HTTPRequest(method: .get, url: origin.url())
                 let count = try await session.stream(request) { _, body in try await body.collect().count }
                 #expect(count == 50_000)
-            case "file": try await session.download(origin.url(), to: folder.path("file"))
+            case "file":
+                try await session.download(
+                    HTTPRequest(method: .get, url: origin.url()), to: folder.path("file"))
             default: _ = try await session.get(origin.url())
             }
             #expect(delegate.receivedCount.withLock { $0 } == (way == "small" ? 100 : 50_000))
@@ -320,7 +322,7 @@ struct SessionDelegateTests {
             let delegate = RecordingDelegate(
                 received: { _ in .becomeDownload(to: folder.path("ignored")) }, place: folder.path("chosen"))
             let session = SessionDelegateTests.session(delegate)
-            try await session.download(origin.url(), to: folder.path("said"))
+            try await session.download(HTTPRequest(method: .get, url: origin.url()), to: folder.path("said"))
             #expect(try folder.contents() == ["chosen"])
             #expect(delegate.told == ["received 200", "destination", "downloaded chosen", "answered 200"])
         }

@@ -65,7 +65,9 @@ struct TaskHeritageTests {
             #expect(last == sent)
 
             told.withLock { $0 = [] }
-            try await session.download(origin.url(), to: folder.path("closure")) { value in
+            try await session.download(
+                HTTPRequest(method: .get, url: origin.url()), to: folder.path("closure")
+            ) { value in
                 told.withLock { $0.append(value) }
             }
             #expect(

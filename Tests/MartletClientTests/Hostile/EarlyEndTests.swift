@@ -107,7 +107,9 @@ struct EarlyEndTests {
         let folder = try TemporaryFolder()
         try await HostileScene.with(.plain, script) { scene in
             let error = await #expect(throws: HTTPError.self) {
-                try await scene.session.download(scene.base, to: FilePath(folder.path + "/file")) {
+                try await scene.session.download(
+                    HTTPRequest(method: .get, url: scene.base), to: FilePath(folder.path + "/file")
+                ) {
                     progress in
                     #expect(progress.fractionCompleted.map { $0 >= 0 && $0 <= 1 } ?? true)
                 }
@@ -125,7 +127,8 @@ struct EarlyEndTests {
         let folder = try TemporaryFolder()
         try await HostileScene.with(.plain, script) { scene in
             await #expect(throws: HTTPError.self) {
-                try await scene.session.download(scene.base + "/file", to: FilePath(folder.path + "/file"))
+                try await scene.session.download(
+                    HTTPRequest(method: .get, url: scene.base + "/file"), to: FilePath(folder.path + "/file"))
             }
             let left = try folder.contents()
             #expect(left.isEmpty)

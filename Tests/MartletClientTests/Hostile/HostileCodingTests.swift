@@ -171,7 +171,8 @@ struct HostileCodingTests {
         let script = ServerScript(.expectRequestHead, .send(Array(head.utf8) + body), .awaitClose)
         try await HostileScene.with(.memory, script) { scene in
             await #expect(throws: HTTPError.self) {
-                try await scene.session.download(scene.base + "/file", to: FilePath(folder.path + "/file"))
+                try await scene.session.download(
+                    HTTPRequest(method: .get, url: scene.base + "/file"), to: FilePath(folder.path + "/file"))
             }
             let left = try folder.contents()
             #expect(left.isEmpty)

@@ -46,7 +46,7 @@ struct HostilePeerTests {
             try await HostileScene.with(.memory, ServerScript(peer.script)) { scene in
                 let path = FilePath(folder.path + "/file")
                 let error = await #expect(throws: HTTPError.self, "\(peer.name)") {
-                    try await scene.session.download(scene.base, to: path)
+                    try await scene.session.download(HTTPRequest(method: .get, url: scene.base), to: path)
                 }
                 #expect(error?.code == peer.fate.code, "\(peer.name)")
                 let left = try folder.contents()

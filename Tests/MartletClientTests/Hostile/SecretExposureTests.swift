@@ -104,7 +104,9 @@ struct SecretExposureTests {
             .expectRequestHead, .send("HTTP/1.1 403 Forbidden\r\nContent-Length: 7\r\n\r\nhunter2"),
             .awaitClose)
         let said = try await everythingSaid(script) { session, base in
-            try await session.download(base + "/hunter2?token=hunter2", to: FilePath(folder.path + "/file"))
+            try await session.download(
+                HTTPRequest(method: .get, url: base + "/hunter2?token=hunter2"),
+                to: FilePath(folder.path + "/file"))
         }
         #expect(!said.contains("hunter2"), "\(said)")
     }

@@ -135,7 +135,9 @@ struct ProgressTests {
             let path = FilePath("/dev/shm/martlet-progress-\(origin.port)")
             let error = try #require(
                 await #expect(throws: HTTPError.self) {
-                    try await HTTPSession.own().download(origin.url(), to: path) { value in
+                    try await HTTPSession.own().download(
+                        HTTPRequest(method: .get, url: origin.url()), to: path
+                    ) { value in
                         values.withLock { $0.append(value) }
                     }
                 })

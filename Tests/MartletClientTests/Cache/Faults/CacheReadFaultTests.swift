@@ -82,7 +82,8 @@ struct CacheReadFaultTests {
                 scene.files.fail(.init(.read, path: name, after: 1, code: EIO))
                 if isDownload {
                     let path = FilePath(scene.folder.path).appending("whole")
-                    try await session.download(origin.url("/1/\(size)"), to: path)
+                    try await session.download(
+                        HTTPRequest(method: .get, url: origin.url("/1/\(size)")), to: path)
                     let file = try LinuxFileSystem().open(path.string, for: .reading)
                     let bytes = try LinuxFileSystem().read(file, count: size + 1, at: 0)
                     #expect(bytes.count == size && TestPattern.firstMismatch(in: bytes, at: 1) == nil)

@@ -45,8 +45,8 @@ final class RecordingFileSystem: FileSystem {
     // MARK: Calls that change something
 
     func open(_ path: String, for opening: FileOpening) throws(StorageError) -> OpenFile {
-        var isNew = opening == .creating
-        if opening == .updating {
+        var isNew = opening == .creating || opening == .creatingShared
+        if opening == .updating || opening == .sharing {
             do throws(StorageError) {
                 _ = try base.status(at: path)
             } catch {
@@ -73,6 +73,19 @@ final class RecordingFileSystem: FileSystem {
     func rename(_ path: String, to target: String) throws(StorageError) {
         try base.rename(path, to: target)
         note(.renamed(RecordingFileSystem.name(path), to: RecordingFileSystem.name(target)))
+    }
+
+    func renameWithoutReplacing(_ path: String, to target: String) throws(StorageError) {
+        try base.renameWithoutReplacing(path, to: target)
+        note(.renamed(RecordingFileSystem.name(path), to: RecordingFileSystem.name(target)))
+    }
+
+    func sync(_ file: OpenFile) throws(StorageError) { try base.sync(file) }
+
+    func syncFolder(_ path: String) throws(StorageError) { try base.syncFolder(path) }
+
+    func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError) {
+        try base.setModificationTime(seconds, of: file)
     }
 
     func remove(_ path: String) throws(StorageError) {

@@ -1,5 +1,3 @@
-package import MartletWire
-
 /// An entity tag: a name for one state of a representation (RFC 9110 §8.8.3).
 package struct EntityTag: Hashable, Sendable {
     /// Whether it was marked `W/`: the representation it names may differ in bytes, though not in meaning.
@@ -26,7 +24,7 @@ package struct EntityTag: Hashable, Sendable {
     }
 
     /// Appends its bytes, as they stand in a field.
-    func write(to bytes: inout [UInt8]) {
+    package func write(to bytes: inout [UInt8]) {
         if isWeak { bytes += [0x57, 0x2F] }
         bytes.append(0x22)
         bytes += ByteText.latin1Bytes(opaque) ?? []

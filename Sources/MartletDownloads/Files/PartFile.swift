@@ -1,0 +1,216 @@
+import Glibc
+package import MartletStorage
+import Synchronization
+
+/// The bytes of a download that have come, and the record of them: two files beside the target.
+///
+/// Whoever has the part file open holds its lock, which ends with the process, however that ends. What the record claims
+/// is on the disk. All calls block: they belong on a worker.
+package final class PartFile: Sendable {
+    /// Why a record cannot be written.
+    package enum RecordFault: Error {
+        /// The download began anew meanwhile: what it would claim is no longer there.
+        case outdated
+        /// Somebody else writes the record: a lock that lies, as on some network file systems.
+        case taken
+        /// The bytes could not be synced, and nothing is known of them any more.
+        case unsynced(StorageError)
+        /// The record could not be written; the one before stands.
+        case unwritten(StorageError)
+    }
+
+    private struct State {
+        var file: OpenFile
+        /// Counts how often the download began anew.
+        var epoch: UInt32 = 0
+        /// Who wrote the record that is there, as far as that is known.
+        var lastOwner: UInt64?
+    }
+
+    /// The names.
+    package let names: PartNames
+    /// The number by which this run signs its records.
+    package let owner: UInt64
+    private let files: any FileSystem
+    /// Held while files change their names: transfers that begin anew, checkpoints, the end.
+    private let state: Mutex<State>
+
+    private init(names: PartNames, files: any FileSystem, file: OpenFile) {
+        self.names = names
+        self.files = files
+        var generator = SystemRandomNumberGenerator()
+        owner = generator.next()
+        state = Mutex(State(file: file))
+    }
+
+    /// Opens the part file of a target, or makes it, and takes its lock.
+    /// - Returns: nil where another download has it.
+    package static func open(_ names: PartNames, files: any FileSystem) throws(StorageError) -> PartFile? {
+        // Whoever publishes a file renames it: what was opened may be the target by the time it is locked.
+        for _ in 0..<16 {
+            let file = try files.open(names.part, for: .sharing)
+            guard try files.tryLock(file) else { return nil }
+            let opened = try files.status(of: file)
+            do throws(StorageError) {
+                let present = try files.status(at: names.part)
+                if present.identity == opened.identity, opened.kind == .file {
+                    return PartFile(names: names, files: files, file: file)
+                }
+            } catch {
+                guard error.isMissingFile else { throw error }
+            }
+        }
+        return nil
+    }
+
+    /// The open file.
+    package var file: OpenFile { state.withLock { $0.file } }
+
+    /// How many bytes are there; none where nothing was ever written.
+    package func byteCount() throws(StorageError) -> UInt64 { try files.status(of: file).byteCount }
+
+    // MARK: The record
+
+    /// The record, if it is there, whole, and claims no more bytes than there are.
+    package func record() -> ResumeRecord? {
+        do {
+            let record = try PartFile.record(at: names.record, files: files)
+            state.withLock { $0.lastOwner = record.owner }
+            let end = record.written.ranges.last?.upperBound ?? 0
+            return try byteCount() >= end ? record : nil
+        } catch {
+            return nil
+        }
+    }
+
+    /// Reads the record of a name.
+    package static func record(at path: String, files: any FileSystem) throws -> ResumeRecord {
+        let file = try files.open(path, for: .reading)
+        let status = try files.status(of: file)
+        guard status.kind == .file, status.byteCount <= UInt64(ResumeRecord.byteLimit) else {
+            throw RecordReader.Fault(field: "length", offset: 0)
+        }
+        return try ResumeRecord(try files.read(file, count: Int(status.byteCount), at: 0))
+    }
+
+    /// Syncs the bytes, then puts a record in the place of the one before.
+    /// - Parameter epoch: How often the download had begun anew when what the record claims was written.
+    package func note(_ record: ResumeRecord, epoch: UInt32) throws(RecordFault) {
+        try state.withLock { state throws(RecordFault) in
+            guard state.epoch == epoch else { throw .outdated }
+            do throws(StorageError) {
+                try files.sync(state.file)
+            } catch {
+                throw .unsynced(error)
+            }
+            if let present = try? PartFile.record(at: names.record, files: files), present.owner != owner,
+                present.owner != state.lastOwner
+            {
+                throw .taken
+            }
+            do throws(StorageError) {
+                try? files.remove(names.nextRecord)
+                let next = try files.open(names.nextRecord, for: .creating)
+                try files.write(all: record.bytes, to: next, at: 0)
+                try files.sync(next)
+                try files.rename(names.nextRecord, to: names.record)
+                state.lastOwner = owner
+            } catch {
+                try? files.remove(names.nextRecord)
+                throw .unwritten(error)
+            }
+        }
+    }
+
+    // MARK: Bytes
+
+    /// Makes an empty file the part, in place of what was there, and sets room aside for it.
+    ///
+    /// Whoever still writes to the old one writes to a file that has no name any more.
+    /// - Parameter epoch: How often the download has begun anew.
+    package func renew(epoch: UInt32, expecting total: UInt64?) throws(StorageError) {
+        try state.withLock { state throws(StorageError) in
+            state.epoch = epoch
+            // The record first, and for good: it would claim bytes that are not there.
+            if try remove(names.record) { try files.syncFolder(folderPath) }
+            if try files.status(of: state.file).byteCount > 0 {
+                _ = try remove(names.nextPart)
+                let next = try files.open(names.nextPart, for: .creatingShared)
+                guard try files.tryLock(next) else {
+                    throw StorageError(operation: "flock", path: names.nextPart, code: EAGAIN)
+                }
+                try files.rename(names.nextPart, to: names.part)
+                state.file = next
+            }
+            // Small files are written at once as a whole.
+            if let total, total > 1 << 20 { try files.allocate(total, for: state.file) }
+        }
+    }
+
+    private var folderPath: String { names.folder.isEmpty ? "." : names.folder }
+
+    private func remove(_ path: String) throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            try files.remove(path)
+            return true
+        } catch  where error.isMissingFile {
+            return false
+        }
+    }
+
+    // MARK: The end
+
+    /// Syncs the file and gives it its name.
+    /// - Parameters:
+    ///   - total: How long it has to be.
+    ///   - modified: When it was written last, in seconds since 1970; nil for now.
+    /// - Returns: The name it got.
+    package func publish(
+        total: UInt64, _ collision: DownloadOptions.Collision, modified: Int64?
+    ) throws(StorageError) -> String {
+        try state.withLock { state throws(StorageError) in
+            let length = try files.status(of: state.file).byteCount
+            guard length == total else {
+                throw StorageError(operation: "length \(length), not \(total)", path: names.part, code: EIO)
+            }
+            if let modified { try files.setModificationTime(modified, of: state.file) }
+            try files.sync(state.file)
+            let name = try rename(collision)
+            try files.syncFolder(folderPath)
+            // It is there, whatever becomes of the record now: without its bytes it says nothing.
+            try? files.remove(names.record)
+            return name
+        }
+    }
+
+    private func rename(_ collision: DownloadOptions.Collision) throws(StorageError) -> String {
+        switch collision {
+        case .overwrite:
+            try files.rename(names.part, to: names.target)
+            return names.target
+        case .fail:
+            try files.renameWithoutReplacing(names.part, to: names.target)
+            return names.target
+        case .rename:
+            var candidate = names
+            for number in 1...999 {
+                do throws(StorageError) {
+                    try files.renameWithoutReplacing(names.part, to: candidate.target)
+                    return candidate.target
+                } catch  where error.code == EEXIST {
+                    candidate = names.numbered(number)
+                }
+            }
+            throw StorageError(operation: "rename", path: names.target, code: EEXIST)
+        }
+    }
+
+    /// Removes the bytes and the record.
+    package func discard() {
+        state.withLock { _ in
+            for path in [names.record, names.nextRecord, names.part, names.nextPart] {
+                try? files.remove(path)
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+package import MartletClient
+
+/// The names beside a target under which a download keeps what has come of it.
+package struct PartNames: Hashable, Sendable {
+    /// The file's name when it is complete.
+    package let target: String
+    /// Its folder, with a slash at its end; empty for the process's own.
+    package let folder: String
+
+    /// Behind the target's name: the bytes that have come.
+    package static let partSuffix = ".martlet-part"
+    /// Behind the target's name: what is known of them.
+    package static let recordSuffix = ".martlet-record"
+
+    /// The names that belong to a target.
+    package init(target: String) {
+        self.target = target
+        let slash = target.utf8.lastIndex(of: UInt8(ascii: "/"))
+        folder = slash.map { String(target[...$0]) } ?? ""
+    }
+
+    /// The target's name without its folder.
+    package var name: String { String(target.utf8.dropFirst(folder.utf8.count)) ?? "" }
+
+    /// The bytes that have come.
+    package var part: String { folder + stem + PartNames.partSuffix }
+    /// What is known of them.
+    package var record: String { folder + stem + PartNames.recordSuffix }
+    /// The next record, until it takes the place of the one before.
+    package var nextRecord: String { record + "-" }
+    /// The next bytes, where a download begins anew, until they take the place of those before.
+    package var nextPart: String { part + "-" }
+
+    /// The target's name, cut so that the suffixes fit behind it: names that are cut get a hash of the whole.
+    private var stem: String {
+        let name = name
+        let room = SafeFilename.byteLimit - PartNames.recordSuffix.utf8.count - 1
+        guard name.utf8.count > room else { return name }
+        // FNV-1a, 64 bit: it tells names apart that begin alike.
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in name.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        var kept = ""
+        for character in name {
+            guard kept.utf8.count + character.utf8.count <= room - 17 else { break }
+            kept.append(character)
+        }
+        return "\(kept)~\(String(hash, radix: 16))"
+    }
+
+    /// The names of a target that stands in for one that is taken: `name (1).txt`, `name (2).txt`.
+    package func numbered(_ number: Int) -> PartNames {
+        let name = name
+        var stem = Substring(name)
+        var suffix = ""
+        if let dot = name.lastIndex(of: "."), dot > name.startIndex, name[dot...].utf8.count <= 16 {
+            (stem, suffix) = (name[..<dot], String(name[dot...]))
+        }
+        let mark = " (\(number))"
+        while stem.utf8.count + mark.utf8.count + suffix.utf8.count > SafeFilename.byteLimit, !stem.isEmpty {
+            stem = stem.dropLast()
+        }
+        return PartNames(target: folder + stem + mark + suffix)
+    }
+
+    /// The name of a file by what its server, or else its URL, proposes: one component that is neither hidden nor looks
+    /// like an option; `download` where nothing is left.
+    package static func proposed(disposition: String?, url: HTTPURL) -> String {
+        guard let name = SuggestedFilename.of(contentDisposition: disposition, url: url) else {
+            return "download"
+        }
+        let bare = name.drop { $0 == "-" || $0 == "." || $0 == " " }
+        return SafeFilename(String(bare))?.text ?? "download"
+    }
+}

@@ -1,0 +1,111 @@
+import MartletClient
+import MartletWire
+
+/// What an answer to a request for a file, or for a part of it, is to the download.
+package enum AnswerRule {
+    /// What was asked for.
+    package struct Asked: Hashable, Sendable {
+        /// The bytes; nil for the whole file without `Range`.
+        package var range: Range<UInt64>?
+        /// Whether the answer was bound to the known state by `If-Range`.
+        package var isConditional: Bool
+
+        /// A question.
+        package init(range: Range<UInt64>?, isConditional: Bool) {
+            self.range = range
+            self.isConditional = isConditional
+        }
+
+        /// What was asked, in words for an error.
+        package var words: String {
+            guard let range else { return "the whole file" }
+            if range.upperBound == .max { return "bytes \(range.lowerBound)-" }
+            return "bytes \(range.lowerBound)-\(range.upperBound &- 1)"
+        }
+    }
+
+    /// The judgement.
+    package enum Verdict: Equatable, Sendable {
+        /// Bytes of the file as it is known: so many of the body are to be passed over, and the rest are these.
+        case part(passingOver: UInt64, Range<UInt64>, total: UInt64)
+        /// The whole file from its first byte, in the state that is known or in the only one there is.
+        case whole
+        /// The whole file from its first byte, in another state than was known.
+        case changedWhole
+        /// A part of the file in another state than was known.
+        case changedPart
+        /// The whole file in the very state that is known, though a part was asked for, bound by `If-Range`.
+        case unwilling
+        /// No byte where some were asked for; the file has so many.
+        case unsatisfied(total: UInt64?)
+        /// Something that no server should answer.
+        case refused(String)
+        /// A status that is no success.
+        case failed
+    }
+
+    /// Judges an answer.
+    /// - Parameters:
+    ///   - asked: What was asked for.
+    ///   - facts: What came.
+    ///   - known: The state of the bytes that are there; nil where there are none.
+    ///   - total: How long the file is known to be.
+    package static func verdict(
+        _ asked: Asked, _ facts: AnswerFacts, known: Representation?, total: UInt64?
+    ) -> Verdict {
+        switch facts.status {
+        case 206: return part(asked, facts, known: known, total: total)
+        case 200...299:
+            guard let known else { return .whole }
+            guard asked.range != nil else {
+                return known.differs(from: facts.representation) ? .changedWhole : .whole
+            }
+            if asked.isConditional, known.isProven(by: facts.representation) { return .unwilling }
+            return known.isProven(by: facts.representation) ? .whole : .changedWhole
+        case 416:
+            guard asked.range != nil else { return .failed }
+            if case .range(.unsatisfied(let total)) = facts.part { return .unsatisfied(total: total) }
+            return .unsatisfied(total: nil)
+        default: return .failed
+        }
+    }
+
+    private static func part(
+        _ asked: Asked, _ facts: AnswerFacts, known: Representation?, total: UInt64?
+    ) -> Verdict {
+        guard let range = asked.range else {
+            return .refused("a part came, and the whole file was asked for")
+        }
+        guard !facts.isMultipart else { return .refused("several parts came, and one was asked for") }
+        if let known, known.differs(from: facts.representation) { return .changedPart }
+        let came: Range<UInt64>
+        let length: UInt64
+        switch facts.part {
+        case .none: return .refused("the answer does not say which bytes it has")
+        case .unreadable: return .refused("what the answer says of its bytes cannot be read")
+        case .range(.unsatisfied): return .refused("the answer says that it has no bytes")
+        case .range(.satisfied(_, nil)): return .refused("the answer does not say how long the file is")
+        case .range(.satisfied(let bytes, let count?)): (came, length) = (bytes, count)
+        }
+        if let total, length != total {
+            return .refused("the file is \(total) bytes long, and the answer says \(length)")
+        }
+        guard came.lowerBound <= range.lowerBound, came.upperBound > range.lowerBound else {
+            return .refused("the answer has other bytes than those asked for")
+        }
+        if let announced = facts.byteCount, announced < came.byteCount {
+            return .refused("the answer is \(announced) bytes long, and says it has \(came.byteCount)")
+        }
+        if known == nil, facts.representation.coding != nil {
+            // A part of a coded file, of which another request may find the plain one.
+            return .refused("a part came in a content coding, and none was asked for")
+        }
+        if let known, !asked.isConditional, known.condition != nil, !known.isProven(by: facts.representation)
+        {
+            return .refused("nothing in the answer proves that its bytes are those of the file as it was")
+        }
+        let end = min(came.upperBound, range.upperBound)
+        return .part(
+            passingOver: range.lowerBound - came.lowerBound, range.lowerBound..<end, total: length)
+    }
+}

@@ -1,0 +1,261 @@
+import MartletClient
+package import MartletTransport
+
+extension DownloadMachine {
+    /// A transfer was answered.
+    package mutating func answered(
+        _ id: UInt64, _ facts: AnswerFacts, now: MonotonicTime
+    ) -> (DownloadReception, End?, [Effect]) {
+        guard !isOver, let question = transfers[id] else { return (.leave, .cancelled, []) }
+        let verdict = AnswerRule.verdict(question.asked, facts, known: known, total: plan?.total)
+        switch verdict {
+        case .part(let skipped, let range, let total):
+            return part(question, facts, skipped, range, total, now)
+        case .whole:
+            if plan == nil {
+                if question.range != nil { ranges = .refused }
+                return take(id, facts, total: facts.byteCount, now)
+            }
+            return restart(.rangesRefused, with: id, facts, now)
+        case .changedWhole: return restart(.changed, with: id, facts, now)
+        case .changedPart: return restart(.changed, after: question, facts, now)
+        case .unwilling:
+            guard dropsCondition else {
+                dropsCondition = true
+                return (.leave, .cancelled, [])
+            }
+            return restart(.rangesRefused, with: id, facts, now)
+        case .unsatisfied(let total):
+            guard let plan else {
+                // The file has no first byte: it is empty, or it will not be parted.
+                ranges = .refused
+                return (.leave, .cancelled, [])
+            }
+            if plan.total == nil, let total, plan.prefixCount == total {
+                self.plan?.end(at: total)
+                return (.leave, .finished, [])
+            }
+            return restart(.changed, after: question, facts, now)
+        case .refused(let why):
+            guard question.range != nil, ranges == .usable else {
+                return (.leave, .refused(refusal(question, facts, why), .fail), [])
+            }
+            ranges = .refused
+            return plan == nil
+                ? (.leave, .cancelled, []) : restart(.rangesRefused, after: question, facts, now)
+        case .failed:
+            let action = FailureRule.action(
+                status: facts.status, retryAfter: facts.retryAfter,
+                isElsewhere: facts.url.absoluteForm != original.absoluteForm)
+            return (.leave, .refused(statusError(question, facts), action), [])
+        }
+    }
+
+    private mutating func part(
+        _ question: DownloadQuestion, _ facts: AnswerFacts, _ skipped: UInt64, _ range: Range<UInt64>,
+        _ total: UInt64, _ now: MonotonicTime
+    ) -> (DownloadReception, End?, [Effect]) {
+        let id = question.id
+        guard plan != nil else {
+            if let refusal = tooLarge(total) { return (.leave, nil, fail(refusal)) }
+            adopt(facts, total: total)
+            guard range.upperBound == total || mayAskForParts else {
+                // What follows could not be shown to be of the same state: it has to come in one piece.
+                forget()
+                ranges = .refused
+                return (.leave, .cancelled, [])
+            }
+            plan?.claim(id, range, now: now)
+            receiving.insert(id)
+            return (.take(passingOver: skipped, comparing: 0, beginsAnew: true), nil, fill(now))
+        }
+        if plan?.total == nil { plan?.end(at: total) }
+        if known?.condition == nil || question.condition == nil, known?.condition == nil { isUnproven = true }
+        // Those of it that are compared are there already.
+        plan?.shorten(id, to: range.upperBound)
+        found(facts.url)
+        dropsCondition = false
+        receiving.insert(id)
+        ramp.connectionsChanged(now: now)
+        guard range.byteCount > question.overlap else {
+            return (
+                .leave,
+                .refused(refusal(question, facts, "the answer has too few bytes to be compared"), .fail), []
+            )
+        }
+        return (.take(passingOver: skipped, comparing: question.overlap, beginsAnew: false), nil, fill(now))
+    }
+
+    /// Takes the whole file as it comes.
+    private mutating func take(
+        _ id: UInt64, _ facts: AnswerFacts, total: UInt64?, _ now: MonotonicTime
+    ) -> (DownloadReception, End?, [Effect]) {
+        if let total, let refusal = tooLarge(total) { return (.leave, nil, fail(refusal)) }
+        adopt(facts, total: total)
+        plan?.claim(id, 0..<(total ?? .max), now: now)
+        receiving.insert(id)
+        return (.take(passingOver: 0, comparing: 0, beginsAnew: true), nil, [])
+    }
+
+    private func tooLarge(_ total: UInt64) -> HTTPError? {
+        guard exceedsLimit(total) else { return nil }
+        return HTTPError(
+            .bodyTooLarge, phase: .receivingBody,
+            message: "the file is \(total) bytes long, and the limit is \(options.byteLimit.bytes)",
+            wasSent: true,
+            origin: original.origin.description)
+    }
+
+    /// Begins anew with an answer that is the whole file.
+    private mutating func restart(
+        _ reason: DownloadEvent.RestartReason, with id: UInt64, _ facts: AnswerFacts, _ now: MonotonicTime
+    ) -> (DownloadReception, End?, [Effect]) {
+        if let error = generationsAreOver(reason, asked: transfers[id], facts) {
+            return (.leave, nil, fail(error))
+        }
+        let effects = cancelAll(but: id) + begun(reason, now)
+        if reason == .rangesRefused { ranges = .refused }
+        let (reception, end, more) = take(id, facts, total: facts.byteCount, now)
+        return (reception, end, effects + more)
+    }
+
+    /// Begins anew behind an answer that is of no use.
+    private mutating func restart(
+        _ reason: DownloadEvent.RestartReason, after question: DownloadQuestion, _ facts: AnswerFacts,
+        _ now: MonotonicTime
+    ) -> (DownloadReception, End?, [Effect]) {
+        if let error = generationsAreOver(reason, asked: question, facts) {
+            return (.leave, nil, fail(error))
+        }
+        return (.leave, .cancelled, cancelAll(but: question.id) + begun(reason, now))
+    }
+
+    private mutating func begun(_ reason: DownloadEvent.RestartReason, _ now: MonotonicTime) -> [Effect] {
+        generation += 1
+        forget()
+        receiving = []
+        ramp.restart(now: now)
+        return [.tell(.restarted(reason))]
+    }
+
+    private func generationsAreOver(
+        _ reason: DownloadEvent.RestartReason, asked: DownloadQuestion?, _ facts: AnswerFacts?
+    ) -> HTTPError? {
+        guard generation >= DownloadMachine.generationLimit else { return nil }
+        let (code, what): (HTTPError.Code, String) =
+            switch reason {
+            case .changed: (.representationChanged, "the file changed on the server again and again")
+            case .rangesRefused:
+                (.rangeRefused, "the server does not answer with the parts that are asked for")
+            case .notResumable, .overlapDiffers:
+                (
+                    .notResumable,
+                    "the transfer broke off again and again, and nothing shows whether the file is still the same"
+                )
+            }
+        let detail = asked.map { "; asked for \($0.asked.words)" } ?? ""
+        let came = facts.map { ", and \($0.words) came" } ?? ""
+        return HTTPError(
+            code, phase: .evaluating, message: what + detail + came, wasSent: true,
+            origin: original.origin.description, attempts: Int(generation))
+    }
+
+    // MARK: Ends
+
+    /// A transfer has ended.
+    package mutating func ended(_ id: UInt64, _ end: End, now: MonotonicTime, random: Double) -> [Effect] {
+        guard let question = transfers.removeValue(forKey: id) else { return [] }
+        receiving.remove(id)
+        let claim = plan?.claims[id]
+        plan?.release(id, now: now)
+        guard !isOver else { return [] }
+        ramp.connectionsChanged(now: now)
+        switch end {
+        case .finished:
+            if let claim, plan?.total == nil { plan?.end(at: claim.writtenEnd) }
+            if plan?.isComplete == true { return complete() }
+            if let claim, claim.range.upperBound > claim.range.lowerBound,
+                claim.writtenEnd == claim.range.lowerBound
+            {
+                return failed(question, fruitless(question), .retry(after: nil), now, random)
+            }
+            return goOn(now)
+        case .cancelled: return goOn(now)
+        case .crowded:
+            ramp.refused(active: receiving.count, now: now)
+            return goOn(now)
+        case .differs:
+            if let error = generationsAreOver(.overlapDiffers, asked: question, nil) { return fail(error) }
+            return cancelAll() + begun(.overlapDiffers, now) + fill(now)
+        case .failed(let error):
+            let isElsewhere = question.url.absoluteForm != original.absoluteForm
+            return failed(question, error, FailureRule.action(error, isElsewhere: isElsewhere), now, random)
+        case .refused(let error, let action): return failed(question, error, action, now, random)
+        }
+    }
+
+    /// Goes on with what is missing; anew, where a broken stream cannot be taken up again.
+    private mutating func goOn(_ now: MonotonicTime) -> [Effect] {
+        guard let plan, transfers.isEmpty, !plan.isComplete, !mayAskForParts,
+            !(options.resumption == .unverified && ranges == .usable)
+        else { return fill(now) }
+        let reason: DownloadEvent.RestartReason = ranges == .refused ? .rangesRefused : .notResumable
+        guard plan.writtenCount > 0 else {
+            forget()
+            return fill(now)
+        }
+        if let error = generationsAreOver(reason, asked: nil, nil) { return fail(error) }
+        return begun(reason, now) + fill(now)
+    }
+
+    private mutating func failed(
+        _ question: DownloadQuestion, _ error: HTTPError, _ action: FailureRule.Action, _ now: MonotonicTime,
+        _ random: Double
+    ) -> [Effect] {
+        if action == .fail { return fail(error) }
+        if !receiving.isEmpty {
+            // The others go on; there are no more than those for a while.
+            ramp.refused(active: receiving.count, now: now)
+            if action == .askOriginal { place = nil }
+            return fill(now)
+        }
+        failures = hasProgressed ? 1 : failures + 1
+        hasProgressed = false
+        guard failures <= options.retry.attempts else { return fail(error) }
+        var delay = Duration.zero
+        if case .retry(let asked) = action {
+            delay = FailureRule.delay(failures, asked: asked, options.retry, random: random)
+        } else {
+            place = nil
+        }
+        // A transfer that has not been answered yet waits with the others.
+        let effects = cancelAll()
+        for effect in effects { if case .cancel(let id) = effect { plan?.release(id, now: now) } }
+        ramp.restart(now: now)
+        if delay > .zero { retryAt = now.advanced(by: delay) }
+        return effects + [.tell(.retrying(error, after: delay, failures: failures))] + goOn(now)
+    }
+
+    // MARK: Errors
+
+    private func fruitless(_ question: DownloadQuestion) -> HTTPError {
+        HTTPError(
+            .truncated, phase: .receivingBody,
+            message: "asked for \(question.asked.words), and no byte of them came",
+            wasSent: true, origin: question.url.origin.description)
+    }
+
+    private func refusal(_ question: DownloadQuestion, _ facts: AnswerFacts, _ why: String) -> HTTPError {
+        HTTPError(
+            .rangeRefused, phase: .evaluating,
+            message: "\(why): asked for \(question.asked.words), and \(facts.words) came", wasSent: true,
+            origin: facts.url.origin.description)
+    }
+
+    private func statusError(_ question: DownloadQuestion, _ facts: AnswerFacts) -> HTTPError {
+        HTTPError(
+            .unacceptableStatus, phase: .evaluating,
+            message: "asked for \(question.asked.words), and \(facts.words) came", wasSent: true,
+            origin: facts.url.origin.description)
+    }
+}

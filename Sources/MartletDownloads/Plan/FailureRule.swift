@@ -1,0 +1,54 @@
+package import MartletClient
+
+/// What is done about a transfer that failed.
+package enum FailureRule {
+    /// What is done.
+    package enum Action: Equatable, Sendable {
+        /// It may pass: another try, after what `Retry-After` says or a growing wait.
+        case retry(after: Duration?)
+        /// The place where the file was has it no longer: the original URL is asked again.
+        case askOriginal
+        /// It will not pass.
+        case fail
+    }
+
+    /// Statuses that pass.
+    package static let passing: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
+    /// Statuses by which a signed URL that has expired is known.
+    package static let expired: Set<Int> = [401, 403, 404, 410]
+
+    /// What is done about a status that is no success.
+    /// - Parameter isElsewhere: Whether it came from another place than the original URL, because of a redirect.
+    package static func action(status: Int, retryAfter: Duration?, isElsewhere: Bool) -> Action {
+        if passing.contains(status) { return .retry(after: retryAfter) }
+        return isElsewhere && expired.contains(status) ? .askOriginal : .fail
+    }
+
+    /// What is done about an error of a call.
+    package static func action(_ error: HTTPError, isElsewhere: Bool) -> Action {
+        switch error.code {
+        case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated:
+            return isElsewhere && error.isConnectFailure ? .askOriginal : .retry(after: nil)
+        case .tlsFailed where error.phase == .receivingBody || error.phase == .awaitingHead:
+            // An alert amid the stream: the connection broke. A handshake that fails is another thing.
+            return .retry(after: nil)
+        case .timedOut:
+            return error.clock == .total ? .fail : .retry(after: nil)
+        default: return .fail
+        }
+    }
+
+    /// How long to wait.
+    /// - Parameters:
+    ///   - failures: How many there were since the last new byte, this one included.
+    ///   - random: Between 0 and 1.
+    package static func delay(
+        _ failures: Int, asked: Duration?, _ retry: DownloadRetry, random: Double
+    ) -> Duration {
+        if let asked { return min(max(.zero, asked), max(.zero, retry.longestRetryAfter)) }
+        var span = max(.zero, retry.firstDelay)
+        let longest = max(.zero, retry.longestDelay)
+        for _ in 1..<max(2, min(failures, 40)) where failures > 1 && span < longest { span = span * 2 }
+        return min(span, longest) * min(max(random, 0), 1)
+    }
+}

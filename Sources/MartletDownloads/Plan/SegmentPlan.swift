@@ -1,0 +1,225 @@
+package import MartletTransport
+
+/// Which bytes of a file are there, which are on their way, and what is asked for next.
+///
+/// A pure machine: time is passed in. Every byte of the file is written, claimed by a transfer, or missing. Two transfers
+/// claim the same bytes only in the race for the file's tail, where whoever is first ends the other.
+package struct SegmentPlan: Sendable {
+    /// What a transfer is to fetch.
+    package struct Claim: Sendable {
+        /// The bytes it was given, as they are now: others may have taken over some of them.
+        package var range: Range<UInt64>
+        /// The first byte that has not come yet.
+        package var position: UInt64
+        /// The first byte that is not written yet.
+        package var writtenEnd: UInt64
+        /// The transfer with which it races for the same bytes.
+        package var rival: UInt64?
+        /// Its rate.
+        package var rate: TransferRate
+
+        /// The bytes that have not come.
+        var rest: UInt64 { range.upperBound - min(position, range.upperBound) }
+    }
+
+    /// The smallest range that is asked for where there is more: 1 MiB.
+    package static let smallestChunk: UInt64 = 1 << 20
+    /// The largest: 64 MiB.
+    package static let largestChunk: UInt64 = 64 << 20
+    /// How long a chunk is meant to take.
+    package static let chunkSeconds = 3.0
+    /// Nothing smaller is taken over from a transfer: 256 KiB. What is left then is raced for.
+    package static let smallestTheft: UInt64 = 256 << 10
+    /// What is done sooner than this is neither taken over nor raced for, in seconds.
+    package static let patience = 0.5
+
+    /// How many bytes there are in all; nil while that is not known.
+    package private(set) var total: UInt64?
+    /// What is written.
+    package private(set) var written: RangeSet<UInt64>
+    /// The transfers that are on, by their numbers.
+    package private(set) var claims: [UInt64: Claim] = [:]
+    /// How many bytes ahead of the first missing one may be asked for; nil for any number.
+    private let window: UInt64?
+
+    /// A plan of a file, of which some bytes are there.
+    package init(total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil) {
+        self.total = total
+        self.window = window.map { max($0, SegmentPlan.smallestChunk) }
+        self.written = written
+        if let total { self.written.remove(contentsOf: total..<UInt64.max) }
+    }
+
+    // MARK: Questions
+
+    /// How many bytes are written.
+    package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
+
+    /// How many bytes from the first are written without a gap.
+    package var prefixCount: UInt64 {
+        guard let first = written.ranges.first, first.lowerBound == 0 else { return 0 }
+        return first.upperBound
+    }
+
+    /// Whether all is written.
+    package var isComplete: Bool { total.map { $0 == prefixCount } ?? false }
+
+    /// How many bytes nobody has been asked for; nil where the end is not known.
+    package var unclaimedCount: UInt64? { total == nil ? nil : missing().reduce(0) { $0 + $1.byteCount } }
+
+    /// Bytes a second, of all transfers.
+    package func rate(at now: MonotonicTime) -> Double {
+        claims.values.reduce(0) { $0 + $1.rate.value(at: now) }
+    }
+
+    /// The ranges that are neither written nor claimed, in order.
+    private func missing() -> [Range<UInt64>] {
+        guard let total else { return claims.isEmpty ? [prefixCount..<UInt64.max] : [] }
+        var taken = written
+        for claim in claims.values where claim.writtenEnd < claim.range.upperBound {
+            taken.insert(contentsOf: claim.writtenEnd..<claim.range.upperBound)
+        }
+        var gaps: [Range<UInt64>] = []
+        var position: UInt64 = 0
+        for range in taken.ranges {
+            if position < range.lowerBound { gaps.append(position..<range.lowerBound) }
+            position = range.upperBound
+        }
+        if position < total { gaps.append(position..<total) }
+        return gaps
+    }
+
+    // MARK: Asking
+
+    /// Gives a transfer bytes to fetch; nil where there are none for it.
+    /// - Parameter id: The number of the transfer, new.
+    package mutating func claim(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
+        if let gap = missing().first {
+            if let window, gap.lowerBound >= prefixCount + window { return nil }
+            // Where the end is not known, one transfer goes on to it.
+            var end = total == nil ? gap.upperBound : gap.lowerBound + min(gap.byteCount, chunk(at: now))
+            // A rest that would not be worth a request is asked for at once.
+            if gap.upperBound - end < SegmentPlan.smallestChunk / 2 { end = gap.upperBound }
+            if let window, total != nil { end = min(end, max(gap.lowerBound + 1, prefixCount + window)) }
+            return enter(id, gap.lowerBound..<end, now)
+        }
+        return takeOver(id, now: now)
+    }
+
+    /// Gives a transfer these bytes, which it has asked for already.
+    package mutating func claim(_ id: UInt64, _ range: Range<UInt64>, now: MonotonicTime) {
+        _ = enter(id, range, now)
+    }
+
+    private mutating func enter(
+        _ id: UInt64, _ range: Range<UInt64>, rival: UInt64? = nil, _ now: MonotonicTime
+    ) -> Range<UInt64> {
+        claims[id] = Claim(
+            range: range, position: range.lowerBound, writtenEnd: range.lowerBound, rival: rival,
+            rate: TransferRate(from: now))
+        return range
+    }
+
+    /// How much is asked for at once: what comes in three seconds.
+    private func chunk(at now: MonotonicTime) -> UInt64 {
+        let rates = claims.values.map { $0.rate.value(at: now) }.filter { $0 > 0 }
+        let mean = rates.isEmpty ? lastRate : rates.reduce(0, +) / Double(rates.count)
+        guard mean > 0 else { return 4 * SegmentPlan.smallestChunk }
+        let chunk = UInt64(min(mean * SegmentPlan.chunkSeconds, Double(SegmentPlan.largestChunk)))
+        return max(SegmentPlan.smallestChunk, chunk)
+    }
+
+    /// The rate of the transfer that ended last.
+    private var lastRate = 0.0
+
+    /// Takes over the end of what the transfer that will be busy for longest has to fetch, as much as is fair by their
+    /// speeds; or races for all of it, where it is little.
+    private mutating func takeOver(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
+        let rates = claims.mapValues { $0.rate.value(at: now) }
+        let mine = max(lastRate, rates.values.max() ?? 0)
+        var victim: (id: UInt64, claim: Claim, seconds: Double)?
+        for (number, claim) in claims where claim.rest > 0 && claim.rival == nil {
+            let seconds = Double(claim.rest) / max(rates[number] ?? 0, 1)
+            if seconds > SegmentPlan.patience, seconds > victim?.seconds ?? 0 {
+                victim = (number, claim, seconds)
+            }
+        }
+        guard let victim else { return nil }
+        let theirs = rates[victim.id] ?? 0
+        // Both are done at the same time, if their speeds stay what they are.
+        let share = mine + theirs > 0 ? mine / (mine + theirs) : 0.5
+        let rest = victim.claim.rest
+        let theft = min(rest, max(SegmentPlan.smallestTheft, UInt64(Double(rest) * share)))
+        if rest >= 2 * SegmentPlan.smallestTheft, rest - theft >= SegmentPlan.smallestTheft / 4 {
+            let middle = victim.claim.range.upperBound - theft
+            claims[victim.id]?.range = victim.claim.range.lowerBound..<middle
+            return enter(id, middle..<victim.claim.range.upperBound, now)
+        }
+        claims[victim.id]?.rival = id
+        return enter(id, victim.claim.position..<victim.claim.range.upperBound, rival: victim.id, now)
+    }
+
+    // MARK: Coming
+
+    /// Bytes of a transfer have come.
+    /// - Returns: Where they belong, how many of them are wanted, and whether more are; nil for a transfer that is not on.
+    package mutating func accept(
+        _ id: UInt64, _ count: UInt64, now: MonotonicTime
+    ) -> (offset: UInt64, count: UInt64, wantsMore: Bool)? {
+        guard var claim = claims[id] else { return nil }
+        let offset = claim.position
+        let taken = min(count, claim.rest)
+        claim.position += taken
+        claim.rate.add(taken, at: now)
+        claims[id] = claim
+        return (offset, taken, claim.rest > 0)
+    }
+
+    /// Bytes of a transfer are written.
+    /// - Returns: A transfer that has nothing left to do by that: its rival was faster.
+    package mutating func wrote(_ id: UInt64, _ range: Range<UInt64>) -> UInt64? {
+        if !range.isEmpty { written.insert(contentsOf: range) }
+        guard var claim = claims[id] else { return nil }
+        claim.writtenEnd = max(claim.writtenEnd, range.upperBound)
+        claims[id] = claim
+        guard let rival = claim.rival, let other = claims[rival] else { return nil }
+        let left = other.writtenEnd..<max(other.writtenEnd, other.range.upperBound)
+        return written.contains(wholly: left) ? rival : nil
+    }
+
+    /// A transfer has ended, whatever it has fetched: what it has not is missing again.
+    package mutating func release(_ id: UInt64, now: MonotonicTime) {
+        guard let claim = claims.removeValue(forKey: id) else { return }
+        let rate = claim.rate.value(at: now)
+        if rate > 0 { lastRate = rate }
+        if let rival = claim.rival { claims[rival]?.rival = nil }
+    }
+
+    /// A transfer has less to fetch than it was given: an answer may have fewer bytes than were asked for.
+    package mutating func shorten(_ id: UInt64, to end: UInt64) {
+        guard let claim = claims[id], end < claim.range.upperBound, end >= claim.position else { return }
+        claims[id]?.range = claim.range.lowerBound..<end
+    }
+
+    /// The length of the file is known now: what is claimed beyond it is not there to be had.
+    package mutating func end(at total: UInt64) {
+        self.total = total
+        for (id, claim) in claims where claim.range.upperBound > total {
+            let end = max(total, claim.position)
+            claims[id]?.range = min(claim.range.lowerBound, end)..<end
+        }
+    }
+}
+
+extension Range<UInt64> {
+    /// How many bytes it has.
+    package var byteCount: UInt64 { upperBound - lowerBound }
+}
+
+extension RangeSet where Bound == UInt64 {
+    /// Whether all of a range is in the set; of an empty one it is.
+    package func contains(wholly range: Range<UInt64>) -> Bool {
+        if range.isEmpty { return true }
+        return ranges.contains { $0.lowerBound <= range.lowerBound && $0.upperBound >= range.upperBound }
+    }
+}

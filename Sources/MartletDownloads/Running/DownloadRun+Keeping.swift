@@ -1,0 +1,87 @@
+import MartletClient
+import MartletStorage
+import MartletTransport
+import Synchronization
+
+extension DownloadRun {
+    func checkpoint() async {
+        guard let (part, record, epoch) = snapshot() else {
+            signal.yield(.checkpointed)
+            return
+        }
+        let fault = await note(record, in: part, epoch: epoch)
+        switch fault {
+        case nil, .outdated: signal.yield(.checkpointed)
+        case .taken: signal.yield(.broken(DownloadJob.busy(part.names.target), keeps: true))
+        case .unsynced(let error):
+            signal.yield(.broken(HTTPError(storage: error, origin: url.origin.description), keeps: false))
+        case .unwritten(let error):
+            signal.yield(.broken(HTTPError(storage: error, origin: url.origin.description), keeps: true))
+        }
+    }
+
+    private func note(
+        _ record: ResumeRecord, in part: PartFile, epoch: UInt32
+    ) async -> PartFile.RecordFault? {
+        await BlockingWorkers.shared.run {
+            do throws(PartFile.RecordFault) {
+                try part.note(record, epoch: epoch)
+                return nil
+            } catch {
+                return error
+            }
+        }
+    }
+
+    /// What a record would say now; nil where there is nothing to say.
+    private func snapshot() -> (PartFile, ResumeRecord, UInt32)? {
+        let address = url.absoluteForm
+        return state.withLock { state in
+            let machine = state.machine
+            guard let part = state.part, let plan = machine.plan, let known = machine.known else {
+                return nil
+            }
+            let record = ResumeRecord(
+                url: address, representation: known, total: plan.total, written: plan.written,
+                isUnproven: machine.isUnproven, generation: machine.generation, digests: machine.digests,
+                modified: machine.modified, owner: part.owner)
+            return (part, record, machine.generation)
+        }
+    }
+
+    /// Keeps what has come, if another run can go on with it; removes it otherwise.
+    func keep() async {
+        let (part, keeps) = state.withLock { ($0.part, $0.keeps && $0.machine.isResumable) }
+        guard let part else { return }
+        if keeps, let (_, record, epoch) = snapshot() {
+            let fault = await note(record, in: part, epoch: epoch)
+            // What could not be synced is not to be trusted, not by another run either.
+            guard case .unsynced? = fault else { return }
+        }
+        await BlockingWorkers.shared.run { part.discard() }
+    }
+
+    // MARK: The end
+
+    /// Verifies the file and gives it its name.
+    func finish() async throws -> DownloadResult {
+        let (part, machine) = state.withLock { ($0.part, $0.machine) }
+        guard let file = part, let total = machine.plan?.total else {
+            throw HTTPError(.systemFailed, phase: .evaluating, message: "the download has no file")
+        }
+        var wanted = options.checksum.map { [$0] } ?? []
+        for digest in machine.digests where !wanted.contains(digest) { wanted.append(digest) }
+        if !wanted.isEmpty {
+            job.status.become(.verifying)
+            job.status.events.add(.verifying)
+            try await Verification(wanted, origin: url.origin.description).check(
+                file.file, total: total, files: files)
+        }
+        try Task.checkCancellation()
+        let path = try await job.publish(file, total: total, modified: machine.modified)
+        return DownloadResult(
+            path: path, byteCount: total, resumedByteCount: machine.resumedByteCount,
+            receivedByteCount: machine.receivedByteCount, verified: wanted,
+            url: machine.place ?? job.url.withoutUserInfo)
+    }
+}

@@ -1,0 +1,259 @@
+import MartletClient
+import MartletStorage
+import MartletTransport
+import Synchronization
+
+/// One run of a download: it carries out what its machine decides.
+///
+/// Transfers, the clock and checkpoints are tasks of one group, which tell the run by signals what has happened. The machine
+/// is behind a lock, since workers that write ask it for each block.
+final class DownloadRun: Sendable {
+    /// What has happened.
+    enum Signal: Sendable {
+        /// Effects of what a worker told the machine.
+        case effects([DownloadMachine.Effect])
+        case ended(UInt64, DownloadMachine.End)
+        case tick
+        case checkpointed
+        /// The bytes that are there can no longer be trusted, or not be noted.
+        case broken(HTTPError, keeps: Bool)
+    }
+
+    /// How a run ended.
+    enum Outcome: Sendable {
+        /// All bytes are there.
+        case complete
+        case failed(HTTPError)
+        /// Its task was cancelled.
+        case stopped
+    }
+
+    /// What the run knows.
+    struct State {
+        var machine: DownloadMachine
+        var rate: ProgressRate
+        var part: PartFile?
+        var controls: [UInt64: TransferControl] = [:]
+        var toldAt = MonotonicTime(nanoseconds: 0)
+        var keeps = true
+    }
+
+    /// How often the machine looks at the clock.
+    private static let tickInterval = Duration.milliseconds(200)
+
+    let job: DownloadJob
+    let session: HTTPSession
+    let files: any FileSystem
+    let url: HTTPURL
+    let options: DownloadOptions
+    private let signals: AsyncStream<Signal>
+    let signal: AsyncStream<Signal>.Continuation
+    /// Guards the above: transfers' tasks and their workers.
+    let state: Mutex<State>
+
+    init(_ job: DownloadJob) {
+        self.job = job
+        session = job.session
+        files = job.files
+        url = job.url
+        options = job.plan.options
+        (signals, signal) = AsyncStream<Signal>.makeStream(bufferingPolicy: .unbounded)
+        let now = MonotonicTime.now()
+        state = Mutex(
+            State(
+                machine: DownloadMachine(url: job.url, options: job.plan.options, now: now),
+                rate: ProgressRate(from: now)))
+    }
+
+    private static func chance() -> Double { Double.random(in: 0..<1) }
+
+    // MARK: The whole
+
+    /// Runs until the file is there, or it is given up, or the task is cancelled: then what has come is kept.
+    func run() async throws -> DownloadResult {
+        defer { tellProgress(isLast: true) }
+        do {
+            let part = try await job.openPart()
+            let record = await readRecord(part)
+            state.withLock { $0.part = part }
+            return try await run(from: record)
+        } catch let error as HTTPError {
+            throw error
+        } catch let error as StorageError {
+            throw HTTPError(storage: error, origin: url.origin.description)
+        }
+    }
+
+    private func readRecord(_ part: PartFile?) async -> ResumeRecord? {
+        guard let part, options.resumption != .restart else { return nil }
+        let job = job
+        return await BlockingWorkers.shared.run {
+            guard let record = part.record(), job.vouches(for: record) else { return nil }
+            return record
+        }
+    }
+
+    private func run(from record: ResumeRecord?) async throws -> DownloadResult {
+        var effects = state.withLock {
+            $0.machine.start(record, now: MonotonicTime.now(), random: DownloadRun.chance())
+        }
+        while true {
+            let outcome = await rounds(effects)
+            switch outcome {
+            case .stopped:
+                _ = state.withLock { $0.machine.stop() }
+                await keep()
+                throw CancellationError()
+            case .failed(let error):
+                await keep()
+                throw error
+            case .complete:
+                do {
+                    return try await finish()
+                } catch let mismatch as ChecksumMismatch {
+                    effects = state.withLock {
+                        $0.machine.mismatched(mismatch.error, now: MonotonicTime.now())
+                    }
+                    if case .fail(let error)? = effects.first {
+                        state.withLock { $0.keeps = false }
+                        await keep()
+                        throw error
+                    }
+                } catch var error as HTTPError {
+                    // All of it is there; what is wrong is the place it should go to.
+                    await keep()
+                    state.withLock { state in
+                        if state.machine.isResumable {
+                            error.keptByteCount = state.machine.plan?.writtenCount
+                        }
+                    }
+                    throw error
+                } catch {
+                    await keep()
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// Carries out effects, and those of what follows, until it is over. No transfer is on then.
+    private func rounds(_ first: [DownloadMachine.Effect]) async -> Outcome {
+        await withTaskGroup(of: Void.self, returning: Outcome.self) { group in
+            if let outcome = perform(first, in: &group) { return outcome }
+            group.addTask { [signal] in
+                while !Task.isCancelled {
+                    try? await Task.sleep(for: DownloadRun.tickInterval)
+                    signal.yield(.tick)
+                }
+            }
+            var outcome = Outcome.stopped
+            for await signal in signals {
+                if let end = perform(take(signal), in: &group) {
+                    outcome = end
+                    break
+                }
+                tellProgress()
+            }
+            group.cancelAll()
+            // Not by the group alone: their calls end at once.
+            for control in state.withLock({ Array($0.controls.values) }) { control.cancel() }
+            await group.waitForAll()
+            return outcome
+        }
+    }
+
+    /// Tells the machine what has happened.
+    private func take(_ signal: Signal) -> [DownloadMachine.Effect] {
+        state.withLock { state in
+            let now = MonotonicTime.now()
+            switch signal {
+            case .effects(let effects): return effects
+            case .ended(let id, let end):
+                state.controls[id] = nil
+                return state.machine.ended(id, end, now: now, random: DownloadRun.chance())
+            case .tick: return state.machine.tick(now)
+            case .checkpointed:
+                state.machine.checkpointed(now)
+                return []
+            case .broken(let error, let keeps):
+                state.keeps = state.keeps && keeps
+                guard !state.machine.isOver else { return [] }
+                return state.machine.fail(error)
+            }
+        }
+    }
+
+    private func perform(
+        _ effects: [DownloadMachine.Effect], in group: inout TaskGroup<Void>
+    ) -> Outcome? {
+        var outcome: Outcome?
+        for effect in effects {
+            switch effect {
+            case .begin(let question):
+                let control = TransferControl(tellsProgress: false)
+                let isAlone = state.withLock { state in
+                    state.controls[question.id] = control
+                    return state.machine.transfers.count == 1
+                }
+                group.addTask { await self.transfer(question, control, mayWait: isAlone) }
+            case .cancel(let id): state.withLock { $0.controls[id] }?.cancel()
+            case .checkpoint: group.addTask { await self.checkpoint() }
+            case .complete: outcome = .complete
+            case .fail(let error): outcome = .failed(error)
+            case .tell(let event):
+                job.status.events.add(event)
+                if case .retrying(_, let delay, _) = event, delay > .zero {
+                    group.addTask { [signal] in
+                        try? await Task.sleep(for: delay)
+                        signal.yield(.tick)
+                    }
+                }
+            }
+        }
+        return outcome
+    }
+
+    // MARK: Bytes, as workers write them
+
+    func accept(_ id: UInt64, _ count: UInt64) -> (offset: UInt64, count: UInt64, wantsMore: Bool)? {
+        let now = MonotonicTime.now()
+        let (place, isDue) = state.withLock { state in
+            state.rate.add(count, at: now)
+            let isDue = now.since(state.toldAt) >= .milliseconds(100)
+            return (state.machine.accept(id, count, now: now), isDue)
+        }
+        if isDue { tellProgress() }
+        return place
+    }
+
+    func exceedsLimit(_ end: UInt64) -> Bool { state.withLock { $0.machine.exceedsLimit(end) } }
+
+    func wrote(_ id: UInt64, _ range: Range<UInt64>) {
+        let effects = state.withLock { $0.machine.wrote(id, range) }
+        if !effects.isEmpty { signal.yield(.effects(effects)) }
+    }
+
+    // MARK: Progress
+
+    func tellProgress(isLast: Bool = false) {
+        let now = MonotonicTime.now()
+        job.status.progress.update {
+            state.withLock { state in
+                state.toldAt = now
+                var progress = DownloadProgress()
+                let machine = state.machine
+                progress.completedByteCount = machine.plan?.writtenCount ?? 0
+                progress.totalByteCount = machine.plan?.total
+                progress.resumedByteCount = machine.resumedByteCount
+                progress.receivedByteCount = machine.receivedByteCount
+                progress.connectionCount = machine.receiving.count
+                progress.isFinished = isLast
+                if !isLast {
+                    progress.bytesPerSecond = state.rate.value(at: now)
+                    progress.stalled = state.rate.stalled(at: now)
+                }
+                return progress
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import MartletClient
+import MartletStorage
+import MartletTransport
+
+/// A file that does not come to its checksum.
+struct ChecksumMismatch: Error {
+    let error: HTTPError
+}
+
+/// Compares a file with checksums.
+struct Verification: Sendable {
+    /// How much is read at a time, between two looks at whether it is still wanted: 4 MiB.
+    private static let pieceByteCount = 4 << 20
+
+    private let wanted: [Checksum]
+    private let origin: String?
+
+    init(_ wanted: [Checksum], origin: String?) {
+        self.wanted = wanted
+        self.origin = origin
+    }
+
+    /// Reads the file to its end.
+    /// - Throws: ``ChecksumMismatch``; an `HTTPError` of the file; `CancellationError`.
+    func check(_ file: OpenFile, total: UInt64, files: any FileSystem) async throws {
+        let hashes = Hashes(wanted.map(\.algorithm))
+        var offset: UInt64 = 0
+        while offset < total {
+            try Task.checkCancellation()
+            let (from, count) = (offset, Int(min(UInt64(Verification.pieceByteCount), total - offset)))
+            let result = await BlockingWorkers.shared.run { () -> Result<Int, StorageError> in
+                do throws(StorageError) {
+                    let bytes = try files.read(file, count: count, at: from)
+                    hashes.add(bytes)
+                    return .success(bytes.count)
+                } catch {
+                    return .failure(error)
+                }
+            }
+            switch result {
+            case .failure(let error): throw HTTPError(storage: error, origin: origin)
+            case .success(let read):
+                guard read == count else {
+                    throw HTTPError(
+                        .fileFailed, phase: .evaluating,
+                        message:
+                            "\(file.path): \(offset + UInt64(read)) bytes are there, and \(total) should be",
+                        origin: origin)
+                }
+            }
+            offset += UInt64(count)
+        }
+        let sums = try hashes.finish()
+        for (sum, checksum) in zip(sums, wanted) where sum != checksum.bytes {
+            let came = Checksum(checksum.algorithm, sum)?.description ?? ""
+            throw ChecksumMismatch(
+                error: HTTPError(
+                    .checksumMismatch, phase: .evaluating,
+                    message:
+                        "the file comes to \(came), and \(checksum) was asked for; nothing of it is kept",
+                    wasSent: true, origin: origin))
+        }
+    }
+}
