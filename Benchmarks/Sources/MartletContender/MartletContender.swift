@@ -4,7 +4,8 @@ import Measure
 
 /// Martlet as a contender: `SCENARIO URL [NAME=VALUE …]`; `executor=loop` prefers the event loop's own thread, `cache=memory`
 /// and `cache=FOLDER` have answers cached (the latter on disk alone), `mode=reload` has them stored anew each time, and `line=N`
-/// receives no more than so many bytes of bodies a second.
+/// receives no more than so many bytes of bodies a second. `segments=N` has files downloaded in segments, over so many
+/// connections at most.
 @main
 struct MartletContender: Client {
     static func main() {
@@ -17,6 +18,8 @@ struct MartletContender: Client {
 
     let session: HTTPSession
     let url: HTTPURL
+    /// How many connections a file may come over; none for a plain request.
+    private let segments: Int
 
     init(_ arguments: Arguments, url: HTTPURL) throws {
         let connections = arguments.number("connections", 1)
@@ -40,6 +43,7 @@ struct MartletContender: Client {
         let line = arguments.number("line", 0)
         if line > 0 { configuration.bandwidth.total.down = .bytesPerSecond(line) }
         session = HTTPSession(configuration: configuration)
+        segments = arguments.number("segments", 0)
         self.url = url
     }
 
@@ -61,6 +65,11 @@ struct MartletContender: Client {
     }
 
     func save(to path: String) async throws {
+        guard segments == 0 else {
+            let options = DownloadOptions(segments: segments, collision: .overwrite)
+            try await session.download(url.absoluteForm, to: FilePath(path), options: options)
+            return
+        }
         try await session.download(HTTPRequest(method: .get, url: url), to: FilePath(path), overwrites: true)
     }
 

@@ -1,28 +1,48 @@
 package import MartletTransport
 
-/// How many connections a download uses: one at first, and one more as long as that makes it faster by a tenth or more.
+/// How many connections a download uses: one at first, soon as many as there may be, and then no more than pay: each is to
+/// make the download faster by a tenth or more.
+///
+/// Servers that hold each connection to a rate do so in bursts of a second and more, so that a short look tells nothing:
+/// connections are added at once, and whether one is needed is tried by doing without it for a while.
 package struct ConnectionRamp: Sendable {
-    /// How long the speed is measured after a connection was added.
-    package static let window = Duration.milliseconds(300)
-    /// After how long another one is tried that was of no use before.
-    package static let rest = Duration.seconds(10)
+    /// After how long another connection is added, as long as there may be more.
+    package static let addition = Duration.milliseconds(300)
+    /// How long the download does without a connection, to find out what it brings.
+    package static let trial = Duration.seconds(3)
+    /// How long after the last change the first such trial comes; four times as long after each that showed the connection
+    /// to pay, up to ``longestRest``.
+    package static let firstRest = Duration.seconds(5)
+    /// The longest time between two trials.
+    package static let longestRest = Duration.seconds(320)
+    /// After how long more are tried, where the server or the session had no place for more.
+    package static let refusalRest = Duration.seconds(10)
+
+    private enum Phase: Sendable {
+        /// More are added.
+        case growing
+        /// There are as many as there should be.
+        case steady
+        /// One fewer than there were, which came to so many bytes a second.
+        case trying(before: Double)
+    }
 
     /// How many there should be.
     package private(set) var target = 1
     /// The most there may be.
     package let limit: Int
     private var ceiling: Int
-    private var measuredFrom: MonotonicTime
+    private var phase = Phase.growing
+    private var since: MonotonicTime
     private var bytes: UInt64 = 0
-    /// The speed with one connection fewer, in bytes a second.
-    private var before: Double?
-    private var nextTry: MonotonicTime?
+    private var rest = ConnectionRamp.firstRest
+    private var ceilingLifts: MonotonicTime?
 
     /// A ramp that begins now.
     package init(limit: Int, now: MonotonicTime) {
         self.limit = max(1, limit)
         ceiling = max(1, limit)
-        measuredFrom = now
+        since = now
     }
 
     /// Bytes came, on whichever connection.
@@ -30,43 +50,59 @@ package struct ConnectionRamp: Sendable {
         bytes += count
     }
 
-    /// The number of connections that receive has changed: what was measured is of no account.
-    package mutating func connectionsChanged(now: MonotonicTime) {
-        (measuredFrom, bytes) = (now, 0)
-    }
-
-    /// Looks whether another connection is worth while.
+    /// Looks whether there should be more or fewer.
     /// - Parameter active: How many receive now.
     package mutating func look(active: Int, now: MonotonicTime) {
-        if let nextTry, now >= nextTry {
-            self.nextTry = nil
+        if let lifts = ceilingLifts, now >= lifts {
+            ceilingLifts = nil
             ceiling = limit
-            before = nil
+            enter(.growing, now)
         }
-        let span = now.since(measuredFrom)
-        guard active >= target, bytes > 0, span >= ConnectionRamp.window else { return }
-        let speed = Double(bytes) / (Double(span.attoseconds) / 1e18)
-        (measuredFrom, bytes) = (now, 0)
-        if let before, target > 1, speed < before * 1.1 {
-            // It was of no use: the one before it stays, and the next try comes later.
+        let span = now.since(since)
+        switch phase {
+        case .growing:
+            guard active >= target, bytes > 0, span >= ConnectionRamp.addition else { return }
+            guard target < ceiling else {
+                enter(.steady, now)
+                return
+            }
+            target += 1
+            enter(.growing, now)
+        case .steady:
+            guard target > 1, active >= target, span >= rest else { return }
+            let before = speed(over: span)
             target -= 1
-            ceiling = target
-            nextTry = now.advanced(by: ConnectionRamp.rest)
-            self.before = nil
-            return
+            enter(.trying(before: before), now)
+        case .trying(let before):
+            guard active <= target else {
+                // The one that is too many has not ended yet.
+                enter(phase, now)
+                return
+            }
+            guard span >= ConnectionRamp.trial else { return }
+            if before >= speed(over: span) * 1.1 {
+                target += 1
+                rest = min(rest * 4, ConnectionRamp.longestRest)
+            }
+            enter(.steady, now)
         }
-        guard target < ceiling else { return }
-        before = speed
-        target += 1
     }
 
-    /// The server, or the session, did not let one more in: there are no more than so many for a while.
+    private func speed(over span: Duration) -> Double {
+        Double(bytes) / max(0.001, Double(span.attoseconds) / 1e18)
+    }
+
+    private mutating func enter(_ phase: Phase, _ now: MonotonicTime) {
+        self.phase = phase
+        (since, bytes) = (now, 0)
+    }
+
+    /// The server, or the session, had no place for one more: there are no more than so many for a while.
     package mutating func refused(active: Int, now: MonotonicTime) {
         ceiling = max(1, active)
         target = min(target, ceiling)
-        before = nil
-        nextTry = now.advanced(by: ConnectionRamp.rest)
-        connectionsChanged(now: now)
+        ceilingLifts = now.advanced(by: ConnectionRamp.refusalRest)
+        enter(.steady, now)
     }
 
     /// All begins anew, with one connection.

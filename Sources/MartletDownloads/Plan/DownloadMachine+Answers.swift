@@ -76,7 +76,6 @@ extension DownloadMachine {
         found(facts.url)
         dropsCondition = false
         receiving.insert(id)
-        ramp.connectionsChanged(now: now)
         guard range.byteCount > question.overlap else {
             return (
                 .leave,
@@ -169,7 +168,6 @@ extension DownloadMachine {
         let claim = plan?.claims[id]
         plan?.release(id, now: now)
         guard !isOver else { return [] }
-        ramp.connectionsChanged(now: now)
         switch end {
         case .finished:
             if let claim, plan?.total == nil { plan?.end(at: claim.writtenEnd) }

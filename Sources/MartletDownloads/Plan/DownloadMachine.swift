@@ -181,7 +181,6 @@ package struct DownloadMachine: Sendable {
         var effects: [Effect] = []
         while let question = next(now) {
             transfers[question.id] = question
-            ramp.connectionsChanged(now: now)
             effects.append(.begin(question))
         }
         return effects
