@@ -20,11 +20,9 @@ extension DownloadMachine {
         case .changedWhole: return restart(.changed, with: id, facts, now)
         case .changedPart: return restart(.changed, after: question, facts, now)
         case .unwilling:
-            guard dropsCondition else {
-                dropsCondition = true
-                return (.leave, .cancelled, [])
-            }
-            return restart(.rangesRefused, with: id, facts, now)
+            // From now on the entity tag of each part is what proves it.
+            dropsCondition = true
+            return (.leave, .cancelled, [])
         case .unsatisfied(let total):
             guard let plan else {
                 // The file has no first byte: it is empty, or it will not be parted.
@@ -70,11 +68,10 @@ extension DownloadMachine {
             return (.take(passingOver: skipped, comparing: 0, beginsAnew: true), nil, fill(now))
         }
         if plan?.total == nil { plan?.end(at: total) }
-        if known?.condition == nil || question.condition == nil, known?.condition == nil { isUnproven = true }
+        if known?.condition == nil { isUnproven = true }
         // Those of it that are compared are there already.
         plan?.shorten(id, to: range.upperBound)
         found(facts.url)
-        dropsCondition = false
         receiving.insert(id)
         guard range.byteCount > question.overlap else {
             return (

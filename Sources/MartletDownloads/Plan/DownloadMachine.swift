@@ -68,7 +68,7 @@ package struct DownloadMachine: Sendable {
     /// Its name by the server's word.
     package var disposition: String?
     var ranges = Ranges.usable
-    /// Whether `If-Range` is left out once, since the server answered it with the whole file in the same state.
+    /// Whether `If-Range` is left out, since the server answers it with the whole file in the same state.
     var dropsCondition = false
     /// The transfers that are on, and what they asked.
     package var transfers: [UInt64: DownloadQuestion] = [:]

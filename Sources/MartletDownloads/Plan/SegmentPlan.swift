@@ -13,6 +13,8 @@ package struct SegmentPlan: Sendable {
         package var position: UInt64
         /// The first byte that is not written yet.
         package var writtenEnd: UInt64
+        /// When it was given.
+        package var since: MonotonicTime
         /// The transfer with which it races for the same bytes.
         package var rival: UInt64?
         /// Its rate.
@@ -30,6 +32,8 @@ package struct SegmentPlan: Sendable {
     package static let chunkSeconds = 3.0
     /// Nothing smaller is taken over from a transfer: 256 KiB. What is left then is raced for.
     package static let smallestTheft: UInt64 = 256 << 10
+    /// How long a transfer of which nothing has come is left alone.
+    package static let grace = Duration.seconds(1)
     /// What is done sooner than this is neither taken over nor raced for, in seconds.
     package static let patience = 0.5
 
@@ -115,7 +119,8 @@ package struct SegmentPlan: Sendable {
         _ id: UInt64, _ range: Range<UInt64>, rival: UInt64? = nil, _ now: MonotonicTime
     ) -> Range<UInt64> {
         claims[id] = Claim(
-            range: range, position: range.lowerBound, writtenEnd: range.lowerBound, rival: rival,
+            range: range, position: range.lowerBound, writtenEnd: range.lowerBound, since: now,
+            rival: rival,
             rate: TransferRate(from: now))
         return range
     }
@@ -135,10 +140,15 @@ package struct SegmentPlan: Sendable {
     /// Takes over the end of what the transfer that will be busy for longest has to fetch, as much as is fair by their
     /// speeds; or races for all of it, where it is little.
     private mutating func takeOver(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
+        // Where the end is not known, nobody knows what is left.
+        guard total != nil else { return nil }
         let rates = claims.mapValues { $0.rate.value(at: now) }
         let mine = max(lastRate, rates.values.max() ?? 0)
         var victim: (id: UInt64, claim: Claim, seconds: Double)?
         for (number, claim) in claims where claim.rest > 0 && claim.rival == nil {
+            if claim.position == claim.range.lowerBound, now.since(claim.since) < SegmentPlan.grace {
+                continue
+            }
             let seconds = Double(claim.rest) / max(rates[number] ?? 0, 1)
             if seconds > SegmentPlan.patience, seconds > victim?.seconds ?? 0 {
                 victim = (number, claim, seconds)

@@ -39,7 +39,7 @@ final class DownloadRun: Sendable {
     }
 
     /// How often the machine looks at the clock.
-    private static let tickInterval = Duration.milliseconds(200)
+    private static let tickInterval = Duration.milliseconds(100)
 
     let job: DownloadJob
     let session: HTTPSession
@@ -111,6 +111,7 @@ final class DownloadRun: Sendable {
                 do {
                     return try await finish()
                 } catch let mismatch as ChecksumMismatch {
+                    job.status.become(.running)
                     effects = state.withLock {
                         $0.machine.mismatched(mismatch.error, now: MonotonicTime.now())
                     }
