@@ -13,6 +13,7 @@ import cache_scenarios
 import chart
 import connection_scenarios
 import cost_scenarios
+import download_scenarios
 import machine
 import page
 import requests_scenarios
@@ -46,7 +47,9 @@ def matches(name, patterns):
 
 def chosen(bench, options):
     """The scenarios asked for, with the contenders asked for."""
-    for module in [requests_scenarios, transfer_scenarios, connection_scenarios, cost_scenarios, cache_scenarios]:
+    modules = [requests_scenarios, transfer_scenarios, download_scenarios, connection_scenarios, cost_scenarios,
+               cache_scenarios]
+    for module in modules:
         for scenario in module.scenarios(bench):
             if not matches(scenario.name, options.only):
                 continue

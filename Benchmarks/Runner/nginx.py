@@ -93,6 +93,8 @@ location = /article {{ default_type application/json; {fields} return 200 '{arti
 location = /held {{ limit_rate $held; return 200 "{held}"; }}
 location = /status {{ stub_status; }}
 location /files/ {{ alias {directory}/files/; }}
+location /throttled/ {{ alias {directory}/files/; limit_rate 5m; }}
+location /steady/ {{ alias {directory}/files/; limit_rate 100m; }}
 location /cached/ {{ alias {directory}/files/; add_header Cache-Control "max-age=86400"; }}
 location ~ ^/shared/(.*)$ {{
     proxy_cache shared;

@@ -41,6 +41,10 @@ class Programs:
             return build(["swift", "build", *path, "--show-bin-path"]).splitlines()[-1] + "/" + product
         return self._once(product, make)
 
+    def martlet(self):
+        """The program `martlet`, of the package above."""
+        return self.swift("..", "martlet")
+
     def c(self, name, *options):
         """A program in C, of one file."""
         def make():

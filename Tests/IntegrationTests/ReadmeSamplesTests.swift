@@ -10,7 +10,9 @@ struct ReadmeSamplesTests {
     }
 
     private let readme = "README.md"
-    private static let samples = ["Client", "XML", "Images"].map { "Tests/Martlet\($0)Tests/Samples" }
+    private static let samples = ["Client", "Downloads", "XML", "Images"].map {
+        "Tests/Martlet\($0)Tests/Samples"
+    }
     private static let pages = "Sources/Martlet/Martlet.docc"
 
     @Test("Each marked block stands verbatim in the compiled samples")

@@ -12,7 +12,8 @@ enum Demo {
     }
 
     private static let steps: [Step] =
-        DemoRequests.steps + DemoHosts.steps + DemoTransfers.steps + DemoTasks.steps + DemoFaults.steps
+        DemoRequests.steps + DemoHosts.steps + DemoTransfers.steps + DemoDownloads.steps + DemoTasks.steps
+        + DemoFaults.steps
 
     /// Runs all steps.
     /// - Returns: Whether every step was as it should be.

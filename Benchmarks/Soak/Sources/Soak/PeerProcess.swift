@@ -4,7 +4,7 @@ import MartletTesting
 /// What a peer process runs: an origin, with or without a fault proxy before it, nginx, or a client with a cache.
 enum PeerProcess {
     /// Serves until standard input ends: `origin`, `storm SEED`, or `nginx HOSTS REQUESTS-PER-CONNECTION`; `cache` and the
-    /// words of a ``CacheWork`` until that is done.
+    /// words of a ``CacheWork``, or `download` and those of a ``SoakDownload``, until that is done.
     static func run(_ words: [String]) async -> Never {
         do {
             switch words.first {
@@ -22,6 +22,11 @@ enum PeerProcess {
                     throw SoakFailure("a cache needs six words")
                 }
                 exit(await work.run() ? 0 : 1)
+            case "download":
+                guard let work = SoakDownload(Array(words.dropFirst())) else {
+                    throw SoakFailure("a download needs four words")
+                }
+                try await work.run()
             default: throw SoakFailure("serve what?")
             }
             exit(0)

@@ -1,6 +1,7 @@
 import MartletTesting
 
-/// The routes of a peer: those of `martlet serve`, and a gate that holds requests until all are there.
+/// The routes of a peer: those of `martlet serve`, a gate that holds requests until all are there, and files of the test
+/// pattern with a validator, of any length.
 enum PeerRoutes {
     /// The routes.
     /// - Parameter counts: What `/counts` tells.
@@ -19,6 +20,9 @@ enum PeerRoutes {
                 gate.shut()
                 return .text("shut")
             case "/counts": return .text(counts() ?? "")
+            case let path where path.hasPrefix("/file/"):
+                guard let count = UInt64(path.dropFirst(6)) else { return .text("how long?", status: 404) }
+                return OriginContent(body: .pattern(count), entityTag: "\"\(count)\"").response(to: request)
             default: return try await standard.respond(to: request)
             }
         }

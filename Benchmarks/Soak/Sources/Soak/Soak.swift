@@ -52,6 +52,8 @@ struct Soak {
         CacheLimit(name: "cache-small", maximum: 3000),
         CacheOpening(),
         CacheSharing(),
+        DownloadKills(),
+        DownloadMemory(),
         Storm(),
     ]
 }

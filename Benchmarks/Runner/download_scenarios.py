@@ -1,0 +1,138 @@
+"""Downloads: the program `martlet` beside curl, wget2, aria2 and axel, each as its users call it."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+from account import run
+from fault import Fault
+from scenario import BYTES, CPU_PER_BYTE, CPU_PER_REQUEST, PEAK, Bar, Measure, Scenario
+
+MEASURES = [BYTES, CPU_PER_BYTE, PEAK]
+FILES = Measure("rate", "files/s")
+CONNECTIONS = 4
+
+
+def scenarios(bench):
+    """Those of this kind."""
+    server = bench.server
+    size = 250_000_000 if bench.quick else 1_000_000_000
+    shown = "250 MB" if bench.quick else "1 GB"
+    throttled_size = 60_000_000 if bench.quick else 100_000_000
+    count = 200 if bench.quick else 1000
+
+    def words(contender, url, path, connections=CONNECTIONS):
+        """How a contender is called for one file."""
+        folder, name = os.path.split(path)
+        authority = server.authority if url.startswith("https:") else None
+        if contender in ("martlet", "one"):
+            return [bench.programs.martlet(), "download", "--progress", "none", "-o", path,
+                    "--segments", 1 if contender == "one" else connections,
+                    *(["--cacert", authority] if authority else []), url]
+        program = "aria2c" if contender == "aria2" else contender
+        if shutil.which(program) is None:
+            raise Fault(f"no '{program}' in PATH: Scripts/install.sh bench installs it")
+        if contender == "curl":
+            return ["curl", "-sf", "-C", "-", "-o", path, *(["--cacert", authority] if authority else []), url]
+        if contender == "wget2":
+            return ["wget2", "-q", "-c", "-O", path, *([f"--ca-certificate={authority}"] if authority else []), url]
+        if contender == "aria2":
+            return ["aria2c", "-q", "-c", "--no-conf", f"-x{connections}", f"-s{connections}", "-k1M", "-d", folder,
+                    "-o", name, *([f"--ca-certificate={authority}"] if authority else []), url]
+        if contender == "axel":
+            # It takes no authority of one's own.
+            return ["axel", "-q", f"-n{connections}", *(["-k"] if authority else []), "-o", path, url]
+        raise Fault(f"no contender is called {contender}")
+
+    def check(path, expected):
+        """Whether the file is what it should be."""
+        if not os.path.exists(path) or os.path.getsize(path) != expected:
+            raise Fault(f"{path} is not {expected} bytes long")
+
+    def fetch(contender, url, expected):
+        """Downloads a file once."""
+        with tempfile.TemporaryDirectory(dir=server.directory) as folder:
+            path = f"{folder}/file"
+            began = time.monotonic()
+            usage = run(bench.account, words(contender, url, path), timeout=120)
+            seconds = time.monotonic() - began
+            check(path, expected)
+        return {"rate": expected / seconds, "cpu": usage.processor_seconds / expected, "peak": usage.peak_bytes}
+
+    def resume(contender, url, expected):
+        """Begins a download, kills it in the middle, and measures the rest."""
+        with tempfile.TemporaryDirectory(dir=server.directory) as folder:
+            path = f"{folder}/file"
+            with subprocess.Popen(list(map(str, words(contender, url, path, 1)))) as first:
+                # At 100 MB a second.
+                time.sleep(expected / 100e6 / 2)
+                first.kill()
+            began = time.monotonic()
+            usage = run(bench.account, words(contender, url, path, 1), timeout=120)
+            seconds = time.monotonic() - began
+            check(path, expected)
+        return {"rate": expected / seconds, "cpu": usage.processor_seconds / expected, "peak": usage.peak_bytes}
+
+    def many(contender):
+        """Downloads many small files, eight at a time."""
+        urls = [server.url("plain", f"/files/small/{index}") for index in range(count)]
+        with tempfile.TemporaryDirectory(dir=server.directory) as folder:
+            names = f"{folder}/list"
+            target = f"{folder}/files"
+            os.mkdir(target)
+            with open(names, "w", encoding="ascii") as file:
+                if contender == "curl":
+                    file.writelines(f'url = "{url}"\noutput = "{target}/{index}"\n' for index, url in enumerate(urls))
+                else:
+                    file.writelines(f"{url}\n" for url in urls)
+            command = {
+                "martlet": lambda: [bench.programs.martlet(), "download", "--progress", "none", "--dir", target,
+                                    "--max-files", 8, "--max-per-host", 8, "-i", names],
+                "curl": lambda: ["curl", "-sf", "--parallel", "--parallel-immediate", "--parallel-max", "8", "-K", names],
+                "wget2": lambda: ["wget2", "-q", "--max-threads=8", "-P", target, "-nd", "-i", names],
+                "aria2": lambda: ["aria2c", "-q", "--no-conf", "-j8", "-x1", "-d", target, "-i", names],
+            }[contender]()
+            began = time.monotonic()
+            usage = run(bench.account, command, timeout=120)
+            seconds = time.monotonic() - began
+            if len(os.listdir(target)) != count:
+                raise Fault(f"{contender}: {len(os.listdir(target))} files of {count} came")
+        return {"rate": count / seconds, "cpu": usage.processor_seconds / count, "peak": usage.peak_bytes}
+
+    def prepare_many():
+        os.makedirs(server.file("small"), exist_ok=True)
+        for index in range(count):
+            with open(server.file(f"small/{index}"), "wb") as file:
+                file.write(os.urandom(10_000))
+
+    def contend(action, names, *arguments):
+        return {each: lambda each=each: action(each, *arguments) for each in names}
+
+    peers = ["curl", "wget2", "aria2", "axel"]
+    fast = [Bar("rate", "≥", 1.0, peer) for peer in peers]
+    frugal = [Bar("cpu", "≤", 1.0, peer) for peer in ["aria2", "axel"]]
+    for port, label in [("plain", "plain"), ("tls", "TLS")]:
+        yield Scenario(
+            f"download-{port}", f"{shown} downloaded, {label}", MEASURES,
+            contend(fetch, [*peers, "martlet"], server.url(port, "/files/large"), size), [*fast, *frugal],
+            prepare=lambda: server.make_file("large", size),
+            note="martlet, aria2 and axel over up to four connections. Martlet syncs the file and renames it; the others "
+                 "do neither. axel does not verify the certificate.")
+    yield Scenario(
+        "download-throttled", f"{throttled_size // 1_000_000} MB at 5 MB/s each connection", MEASURES,
+        contend(fetch, ["one", *peers, "martlet"], server.url("plain", "/throttled/throttled"), throttled_size),
+        [Bar("rate", "≥", 3.5, "one"), *fast, *frugal],
+        prepare=lambda: server.make_file("throttled", throttled_size), rounds=3,
+        note="one: martlet over one connection.")
+    yield Scenario(
+        "download-many", f"{count} files of 10 KB, eight at a time", [FILES, CPU_PER_REQUEST, PEAK],
+        contend(many, ["curl", "wget2", "aria2", "martlet"]),
+        [*fast[:3], frugal[0]], prepare=prepare_many,
+        note="axel takes one URL. Martlet syncs each file and renames it; the others do neither.")
+    yield Scenario(
+        "download-resume", "the rest of a download that was killed at its half, at 100 MB/s", MEASURES,
+        contend(resume, [*peers, "martlet"], server.url("plain", "/steady/large"), size), [*fast, *frugal],
+        prepare=lambda: server.make_file("large", size), rounds=3,
+        note="The rate is that of the whole file over the time of the second run.")

@@ -1,0 +1,28 @@
+import Glibc
+import Martlet
+
+/// Ten gigabytes over four connections: the memory stays what it was.
+struct DownloadMemory: SoakScenario {
+    let name = "download-memory"
+
+    func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
+        let total = UInt64(options.count ?? 10_000_000_000)
+        let peer = try Peer(["origin"])
+        defer { peer.stop() }
+        let folder = try CacheFolder()
+        defer { folder.remove() }
+        let session = peer.session()
+        let path = "\(folder.path)/file"
+        let start = ContinuousClock.now
+        let result = try await session.download(
+            try peer.url("/file/\(total)").absoluteForm, to: FilePath(path),
+            options: DownloadOptions(segments: 4))
+        let seconds = (ContinuousClock.now - start).seconds
+        report.add("bytes", Int(result.byteCount), exactly: Int(total))
+        report.add(
+            "the most that was resident", Double(ProcessFigures.peakResidentBytes) / 1e6, atMost: 64,
+            unit: "MB")
+        report.note("megabytes a second", SoakReport.short(Double(total) / 1e6 / seconds))
+        report.add("is what was sent", try SoakDownload.isPattern(path, total) ? 1 : 0, exactly: 1)
+    }
+}

@@ -1,0 +1,32 @@
+import Martlet
+
+/// The samples of the page about downloads, and those of the README; compiled, never run.
+enum DownloadSamples {
+    static func verified(_ session: HTTPSession, _ digits: String) async throws {
+        let result = try await session.download(
+            "https://example.org/model.gguf", to: "/models/model.gguf",
+            options: .init(segments: 8, checksum: .sha256(digits), collision: .overwrite)
+        ) { progress in
+            print(progress.completedByteCount, progress.bytesPerSecond, progress.timeLeft ?? .zero)
+        }
+        print(result.path, result.byteCount, "of which were there:", result.resumedByteCount)
+    }
+
+    static func held(_ session: HTTPSession, _ freshlySignedURL: String) async throws {
+        let download = try session.beginDownload(
+            "https://example.org/movie.mp4?signature=1", to: .folder("/data"))
+        await download.pause()
+        try await download.resume(from: freshlySignedURL)
+        for await event in download.events { print(event) }
+        print(try await download.value.path)
+    }
+
+    static func many(_ session: HTTPSession) async throws {
+        let downloads = try await DownloadManager(session: session, directory: "/var/lib/app/downloads")
+        let id = try await downloads.add(
+            "https://example.org/large.iso", to: "/data/large.iso", priority: .high)
+        for await state in downloads.states(of: id) { print(state) }
+        try await downloads.allFinished
+        await downloads.close()
+    }
+}
