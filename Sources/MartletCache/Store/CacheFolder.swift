@@ -43,7 +43,7 @@ struct CacheFolder: Sendable {
             do throws(StorageError) {
                 status = try files.status(at: path + "/.")
             } catch  where error.code == ENOENT && mayBeMade {
-                try make(path, withParents: withParents)
+                try files.makeFolder(path, withParents: withParents)
                 status = try files.status(at: path + "/.")
             }
         } catch {
@@ -73,18 +73,5 @@ struct CacheFolder: Sendable {
             }
         }
         return false
-    }
-
-    private func make(_ path: String, withParents: Bool) throws(StorageError) {
-        do throws(StorageError) {
-            try files.makeFolder(path)
-        } catch  where error.code == EEXIST {
-            return
-        } catch  where error.code == ENOENT && withParents {
-            let parts = path.split(separator: "/").dropLast()
-            guard !parts.isEmpty else { throw error }
-            try make((path.hasPrefix("/") ? "/" : "") + parts.joined(separator: "/"), withParents: true)
-            try files.makeFolder(path)
-        }
     }
 }
