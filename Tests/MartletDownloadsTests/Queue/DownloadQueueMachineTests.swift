@@ -1,0 +1,228 @@
+import MartletDownloads
+import MartletTransport
+import Testing
+
+@Suite("Which download is next")
+struct DownloadQueueMachineTests {
+    private let start = MonotonicTime(nanoseconds: 1_000_000_000)
+
+    private func at(_ seconds: Int) -> MonotonicTime { start.advanced(by: .seconds(seconds)) }
+
+    private func arrival(
+        _ number: UInt64, _ host: String = "a:80", _ priority: DownloadPriority = .normal,
+        _ phase: DownloadQueueMachine.Phase = .waiting
+    ) -> DownloadQueueMachine.Arrival {
+        .init(id: DownloadID(number), host: host, priority: priority, phase: phase)
+    }
+
+    private func ids(_ numbers: UInt64...) -> [DownloadID] { numbers.map { DownloadID($0) } }
+
+    private func machine(_ files: Int, _ perHost: Int, ageing: Duration = .seconds(60))
+        -> DownloadQueueMachine
+    {
+        DownloadQueueMachine(limits: DownloadLimits(files: files, perHost: perHost), ageing: ageing)
+    }
+
+    @Test("As many begin as may run, and no more of one host than may; the others do not wait behind them")
+    func limits() {
+        var machine = machine(3, 2)
+        let effects = machine.add(
+            [arrival(1), arrival(2), arrival(3), arrival(4, "b:80"), arrival(5, "c:80")], now: start)
+        #expect(effects.begin == ids(1, 2, 4))
+        #expect(machine.end(DownloadID(4), .failed, now: start).begin == ids(5))
+        #expect(machine.end(DownloadID(1), .finished, now: start).begin == ids(3))
+        #expect(machine.violation(of: DownloadLimits()) == nil)
+    }
+
+    @Test("High priority goes next, and among equals who came first")
+    func priorities() {
+        var machine = machine(1, 1)
+        var begun = machine.add(
+            [
+                arrival(1), arrival(2, "a:80", .low), arrival(3), arrival(4, "b:80", .high),
+                arrival(5, "a:80", .high),
+            ], now: start
+        ).begin
+        // All came at once: the most urgent of them is first.
+        #expect(begun == ids(4))
+        for _ in 0..<4 {
+            begun += machine.end(begun[begun.count - 1], .finished, now: start).begin
+        }
+        #expect(begun == ids(4, 5, 1, 3, 2))
+    }
+
+    @Test("A low one that waits rises, and goes before high ones that came behind it")
+    func ageing() {
+        var machine = machine(1, 1)
+        _ = machine.add([arrival(1)], now: at(0))
+        _ = machine.add([arrival(2, "a:80", .low)], now: at(0))
+        var next = machine.add([arrival(3, "a:80", .high)], now: at(100)).begin
+        #expect(next.isEmpty)
+        next = machine.end(DownloadID(1), .finished, now: at(119)).begin
+        #expect(next == ids(3))
+        _ = machine.add([arrival(4, "a:80", .high)], now: at(119))
+        next = machine.end(DownloadID(3), .finished, now: at(120)).begin
+        #expect(next == ids(2))
+    }
+
+    @Test("Under a stream of high ones a low one begins all the same")
+    func starvation() {
+        var machine = machine(1, 1, ageing: .seconds(10))
+        var running = machine.add([arrival(1, "a:80", .high)], now: at(0)).begin
+        _ = machine.add([arrival(2, "a:80", .low)], now: at(0))
+        for second in 1...25 {
+            _ = machine.add([arrival(UInt64(second) + 2, "a:80", .high)], now: at(second))
+            running = machine.end(running[0], .finished, now: at(second)).begin
+            if running == ids(2) {
+                #expect(second >= 10 && second <= 21)
+                return
+            }
+        }
+        Issue.record("the low one never began")
+    }
+
+    @Test("One that is paused makes room; when it is resumed it waits behind the others")
+    func pausing() {
+        var machine = machine(1, 1)
+        _ = machine.add([arrival(1), arrival(2)], now: start)
+        let (paused, effects) = machine.pause(ids(1), now: start)
+        #expect(paused == ids(1) && effects.stop == ids(1) && effects.begin.isEmpty)
+        #expect(machine.end(DownloadID(1), .stopped, now: start).begin == ids(2))
+        #expect(machine.phase(of: DownloadID(1)) == .paused)
+        #expect(machine.resume(DownloadID(1), now: start) == DownloadQueueMachine.Effects())
+        #expect(machine.end(DownloadID(2), .finished, now: start).begin == ids(1))
+    }
+
+    @Test("Pausing all begins none of them")
+    func pausingAll() {
+        var machine = machine(2, 2)
+        _ = machine.add([arrival(1), arrival(2), arrival(3), arrival(4)], now: start)
+        let (paused, effects) = machine.pause(ids(1, 2, 3, 4), now: start)
+        #expect(paused == ids(1, 2, 3, 4) && effects.stop == ids(1, 2) && effects.begin.isEmpty)
+        #expect(machine.end(DownloadID(1), .stopped, now: start).begin.isEmpty)
+    }
+
+    @Test("One that is resumed before its run has ended gets in line when it has")
+    func resumedEarly() {
+        var machine = machine(1, 1)
+        _ = machine.add([arrival(1), arrival(2)], now: start)
+        _ = machine.pause(ids(1), now: start)
+        #expect(machine.resume(DownloadID(1), now: start) != nil)
+        #expect(machine.phase(of: DownloadID(1)) == .stopping(.again))
+        #expect(machine.end(DownloadID(1), .stopped, now: start).begin == ids(2))
+        #expect(machine.phase(of: DownloadID(1)) == .waiting)
+    }
+
+    @Test(
+        "What a run ends with counts for more than what was asked",
+        arguments: [
+            (.finished, .pause, .recording), (.finished, .cancel, .recording),
+            (.finished, .again, .recording),
+            (.failed, .pause, .failed), (.failed, .again, .failed), (.failed, .cancel, .removing),
+            (.stopped, .pause, .paused), (.stopped, .cancel, .removing), (.finished, nil, .recording),
+            (.failed, nil, .failed), (.stopped, nil, .failed),
+        ] as [(DownloadQueueMachine.Ending, DownloadQueueMachine.Goal?, DownloadQueueMachine.Phase)])
+    func endings(
+        _ ending: DownloadQueueMachine.Ending, _ goal: DownloadQueueMachine.Goal?,
+        _ phase: DownloadQueueMachine.Phase
+    ) {
+        var machine = machine(1, 1)
+        let id = DownloadID(1)
+        _ = machine.add([arrival(1)], now: start)
+        switch goal {
+        case .pause: _ = machine.pause([id], now: start)
+        case .again:
+            _ = machine.pause([id], now: start)
+            _ = machine.resume(id, now: start)
+        case .cancel: _ = machine.cancel(id, now: start)
+        case nil: break
+        }
+        let effects = machine.end(id, ending, now: start)
+        #expect(machine.phase(of: id) == phase)
+        #expect(effects.discard == (phase == .removing ? [id] : []))
+        #expect(effects.isAllFinished == (phase == .failed))
+    }
+
+    @Test(
+        "All are finished when none waits, runs, is paused or being removed; failed ones do not hold it back")
+    func allFinished() {
+        var machine = machine(3, 3)
+        _ = machine.add([arrival(1), arrival(2), arrival(3), arrival(4)], now: start)
+        _ = machine.pause(ids(4), now: start)
+        #expect(!machine.end(DownloadID(1), .failed, now: start).isAllFinished)
+        #expect(!machine.end(DownloadID(2), .finished, now: start).isAllFinished)
+        #expect(!machine.recorded(DownloadID(2)).isAllFinished)
+        #expect(machine.cancel(DownloadID(4), now: start).discard == ids(4))
+        #expect(!machine.discarded(DownloadID(4)).isAllFinished)
+        _ = machine.end(DownloadID(3), .finished, now: start)
+        #expect(machine.recorded(DownloadID(3)).isAllFinished)
+        #expect(machine.isAllFinished)
+        #expect(machine.resume(DownloadID(1), now: start)?.begin == ids(1))
+        #expect(!machine.isAllFinished)
+        #expect(machine.end(DownloadID(1), .failed, now: start).isAllFinished)
+    }
+
+    @Test("Lowered limits cut nothing; raised ones act at once")
+    func changedLimits() {
+        var machine = machine(2, 2)
+        _ = machine.add((1...4).map { arrival($0) }, now: start)
+        #expect(machine.setLimits(DownloadLimits(files: 1, perHost: 1), now: start).stop.isEmpty)
+        #expect(machine.end(DownloadID(1), .finished, now: start).begin.isEmpty)
+        #expect(machine.end(DownloadID(2), .finished, now: start).begin == ids(3))
+        #expect(machine.setLimits(DownloadLimits(files: 9, perHost: 9), now: start).begin == ids(4))
+        #expect(machine.setLimits(DownloadLimits(files: -1, perHost: 0), now: start).begin.isEmpty)
+    }
+
+    @Test("What was given up, forgotten or was never there does nothing")
+    func strangers() {
+        var machine = machine(1, 1)
+        let none = DownloadQueueMachine.Effects()
+        let id = DownloadID(7)
+        #expect(machine.end(id, .finished, now: start) == none)
+        #expect(machine.cancel(id, now: start) == none)
+        #expect(machine.resume(id, now: start) == nil)
+        #expect(machine.pause([id], now: start).paused.isEmpty)
+        #expect(machine.remove(id) == false)
+        #expect(machine.discarded(id) == none)
+        #expect(machine.recorded(id) == none)
+        _ = machine.add([arrival(7)], now: start)
+        #expect(machine.add([arrival(7)], now: start) == none)
+        #expect(machine.remove(id) == false)
+        _ = machine.end(id, .failed, now: start)
+        #expect(machine.end(id, .finished, now: start) == none)
+        #expect(machine.remove(id) == true)
+        #expect(machine.phase(of: id) == nil)
+    }
+
+    @Test("A closed queue begins none, and one that stops is as it was before it began")
+    func closing() {
+        var machine = machine(1, 1)
+        _ = machine.add([arrival(1), arrival(2)], now: start)
+        machine.close()
+        #expect(machine.end(DownloadID(1), .stopped, now: start) == DownloadQueueMachine.Effects())
+        #expect(machine.phase(of: DownloadID(1)) == .waiting)
+        #expect(machine.violation(of: DownloadLimits()) == nil)
+    }
+
+    @Test("One that moves while it waits is counted with its new host")
+    func moving() {
+        var machine = machine(2, 1)
+        _ = machine.add([arrival(1), arrival(2)], now: start)
+        #expect(machine.resume(DownloadID(2), host: "b:80", now: start)?.begin == ids(2))
+        #expect(machine.violation(of: DownloadLimits(files: 2, perHost: 1)) == nil)
+    }
+
+    @Test("Ten thousand that wait are put in order and taken out of it in little time")
+    func many() {
+        var machine = machine(3, 3)
+        var running = machine.add((1...10_000).map { arrival($0, "h\($0 % 7):80") }, now: start).begin
+        var count = 0
+        while let id = running.popLast() {
+            running += machine.end(id, .finished, now: start).begin
+            _ = machine.recorded(id)
+            count += 1
+        }
+        #expect(count == 10_000)
+        #expect(machine.isAllFinished)
+    }
+}
