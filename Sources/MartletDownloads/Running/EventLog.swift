@@ -1,18 +1,21 @@
 import Synchronization
 
-/// The events of a download, for any number of subscribers, each of which gets all of them.
+/// The events of a download.
+package typealias DownloadEventLog = EventLog<DownloadEvent>
+
+/// Events, for any number of subscribers, each of which gets all of them.
 ///
 /// Who comes late gets the last 256 that happened before.
-package final class DownloadEventLog: Sendable {
+package final class EventLog<Event: Sendable>: Sendable {
     private struct State {
-        var past: [DownloadEvent] = []
-        var subscribers: [UInt64: AsyncStream<DownloadEvent>.Continuation] = [:]
+        var past: [Event] = []
+        var subscribers: [UInt64: AsyncStream<Event>.Continuation] = [:]
         var lastNumber: UInt64 = 0
         var isEnded = false
     }
 
     /// How many past events late subscribers get.
-    package static let pastLimit = 256
+    package static var pastLimit: Int { 256 }
 
     /// Guards the above: the download, and subscribers that come and go.
     private let state = Mutex(State())
@@ -25,10 +28,10 @@ package final class DownloadEventLog: Sendable {
     }
 
     /// Adds an event.
-    package func add(_ event: DownloadEvent) {
+    package func add(_ event: Event) {
         state.withLock { state in
             guard !state.isEnded else { return }
-            if state.past.count == DownloadEventLog.pastLimit { state.past.removeFirst() }
+            if state.past.count == EventLog.pastLimit { state.past.removeFirst() }
             state.past.append(event)
             // Under the lock, so that all have the same order; a stream's buffer takes it without waiting.
             for subscriber in state.subscribers.values { subscriber.yield(event) }
@@ -46,8 +49,8 @@ package final class DownloadEventLog: Sendable {
     }
 
     /// A stream of the events, the past ones first.
-    package func subscribe() -> AsyncStream<DownloadEvent> {
-        let (stream, continuation) = AsyncStream<DownloadEvent>.makeStream(bufferingPolicy: .unbounded)
+    package func subscribe() -> AsyncStream<Event> {
+        let (stream, continuation) = AsyncStream<Event>.makeStream(bufferingPolicy: .unbounded)
         let number = state.withLock { state -> UInt64? in
             for event in state.past { continuation.yield(event) }
             guard !state.isEnded else { return nil }

@@ -1,0 +1,301 @@
+import MartletClient
+import MartletConnections
+import MartletTransport
+import SystemPackage
+
+// What follows from the machine's decisions: runs that begin and end, what is told, and what is written down. Each function
+// decides and tells before it first suspends; what it writes is what it has decided, in the order of the decisions.
+extension DownloadManager {
+    /// Takes up what was found in the directory.
+    func restore(_ contents: DownloadDirectory.Contents) {
+        for finding in contents.findings { log.add(finding) }
+        var arrivals: [DownloadQueueMachine.Arrival] = []
+        for item in contents.items {
+            var phase = DownloadQueueMachine.Phase.waiting
+            var state = DownloadState.waiting
+            switch item.stage {
+            case .waiting: break
+            case .paused: (phase, state) = (.paused, .paused)
+            case .cancelled: phase = .removing
+            case .finished(let result): (phase, state) = (.finished, .finished(result))
+            case .failed(let error): (phase, state) = (.failed, .failed(error))
+            }
+            let status = DownloadStatus(state)
+            status.settleProgress(isFinished: phase != .waiting) { progress in
+                progress.completedByteCount = item.completedByteCount
+                progress.totalByteCount = item.totalByteCount
+                progress.resumedByteCount = item.completedByteCount
+            }
+            managed[item.id] = Managed(item: item, status: status)
+            // One that is only still to be removed was cancelled already, for all who look.
+            if phase != .removing { registry.add(item.id, status) }
+            if phase == .finished { status.end() } else { take(item) }
+            arrivals.append(arrival(item, phase))
+        }
+        apply(machine.add(arrivals, now: now()))
+    }
+
+    /// Takes up a download that was added and is on the disk.
+    func enter(_ item: DownloadItem) {
+        let status = DownloadStatus(.waiting)
+        managed[item.id] = Managed(item: item, status: status)
+        registry.add(item.id, status)
+        log.add(.added(item.id))
+        apply(machine.add([arrival(item, .waiting)], now: now()))
+    }
+
+    private func arrival(
+        _ item: DownloadItem, _ phase: DownloadQueueMachine.Phase
+    ) -> DownloadQueueMachine.Arrival {
+        DownloadQueueMachine.Arrival(id: item.id, host: item.host, priority: item.priority, phase: phase)
+    }
+
+    func checkOpen() throws(HTTPError) {
+        guard isClosing else { return }
+        throw HTTPError(.sessionInvalidated, phase: .preparing, message: "the download manager was closed")
+    }
+
+    // MARK: Effects
+
+    func apply(_ effects: DownloadQueueMachine.Effects) {
+        for id in effects.stop { managed[id]?.run?.stop() }
+        for id in effects.discard { discard(id) }
+        for id in effects.begin { begin(id) }
+        let isAllFinished = machine.isAllFinished
+        self.isAllFinished.update { isAllFinished }
+        if effects.isAllFinished { log.add(.allFinished) }
+    }
+
+    private func begin(_ id: DownloadID) {
+        guard let entry = managed[id] else { return }
+        let run = ManagedRun()
+        managed[id]?.run = run
+        entry.status.become(.running)
+        log.add(.began(id))
+        let order = ManagedRun.Order(
+            plan: entry.item.plan, movedURLs: entry.item.movedURLs, status: entry.status, slots: slots,
+            prepare: prepare, make: make,
+            named: { [weak self] path in await self?.name(id, path) })
+        // The manager is not held, so that letting go of it ends the runs; the store is, and with it the directory's lock.
+        runs.add { [weak self, store] in
+            let outcome = await run.run(order)
+            await self?.end(id, run, outcome)
+            withExtendedLifetime(store) {}
+        }
+    }
+
+    private func discard(_ id: DownloadID) {
+        guard let entry = managed[id] else { return }
+        let job = entry.job ?? make(entry.item.plan, entry.status, slots)
+        runs.add { [weak self, store] in
+            var fault: HTTPError?
+            do {
+                try await job.discard()
+            } catch let error as HTTPError {
+                fault = error
+            } catch {
+                fault = HTTPError(
+                    .fileFailed, phase: .preparing, message: "what has come could not be removed",
+                    underlying: error)
+            }
+            await self?.discarded(id, fault)
+            withExtendedLifetime(store) {}
+        }
+    }
+
+    // MARK: What runs report
+
+    private func name(_ id: DownloadID, _ path: FilePath) async {
+        guard managed[id]?.item.path == nil else { return }
+        managed[id]?.item.path = path
+        if let item = managed[id]?.item { take(item) }
+        await save([id])
+    }
+
+    private func end(_ id: DownloadID, _ run: ManagedRun, _ outcome: ManagedRun.Outcome) async {
+        defer { run.settle() }
+        guard let entry = managed[id], entry.run === run else { return }
+        let progress = entry.status.progress.value
+        managed[id]?.run = nil
+        managed[id]?.job = run.job
+        managed[id]?.item.completedByteCount = progress.completedByteCount
+        managed[id]?.item.totalByteCount = progress.totalByteCount
+        if let path = run.job?.path { managed[id]?.item.path = path }
+        var goesOn = false
+        let effects = machine.end(id, outcome.ending, now: now())
+        switch (machine.phase(of: id), outcome) {
+        case (.recording, .finished(let result)):
+            managed[id]?.item.stage = .finished(result)
+            managed[id]?.item.path = result.path
+            managed[id]?.item.completedByteCount = result.byteCount
+            managed[id]?.item.totalByteCount = result.byteCount
+            apply(effects)
+            // Written down before it is told: who was told would else find it unfinished after a kill.
+            await save([id])
+            tellFinished(id, result)
+            return
+        case (.failed, .failed(let error)): tellFailed(id, error)
+        case (.failed, _):
+            tellFailed(
+                id, HTTPError(.systemFailed, phase: .evaluating, message: "the run stopped by itself"))
+        case (.paused, _): tellPaused(id)
+        case (.waiting, _), (.running, _):
+            entry.status.become(.waiting)
+            goesOn = true
+        default: break
+        }
+        apply(effects)
+        if !goesOn || isClosing { await save([id]) }
+    }
+
+    private func discarded(_ id: DownloadID, _ fault: HTTPError?) async {
+        if let fault { log.add(.fileFailed(id, fault)) }
+        if let fault = await store.remove(id) { log.add(.fileFailed(id, fault)) }
+        guard let entry = managed[id] else { return }
+        let effects = machine.discarded(id)
+        entry.status.settleProgress { $0 = DownloadProgress() }
+        entry.status.events.add(.cancelled)
+        log.add(.cancelled(id))
+        entry.status.become(.cancelled)
+        forget(entry.item)
+        entry.status.end()
+        apply(effects)
+    }
+
+    // MARK: Telling
+
+    private func tellFinished(_ id: DownloadID, _ result: DownloadResult) {
+        guard let entry = managed[id] else { return }
+        entry.status.settleProgress { progress in
+            progress.completedByteCount = result.byteCount
+            progress.totalByteCount = result.byteCount
+        }
+        entry.status.events.add(.finished(result))
+        entry.status.become(.finished(result))
+        entry.status.end()
+        release(entry.item)
+        managed[id]?.job = nil
+        log.add(.finished(id, result))
+        apply(machine.recorded(id))
+    }
+
+    private func tellFailed(_ id: DownloadID, _ error: HTTPError) {
+        guard let entry = managed[id] else { return }
+        managed[id]?.item.stage = .failed(error)
+        entry.status.settleProgress()
+        entry.status.events.add(.failed(error))
+        entry.status.become(.failed(error))
+        log.add(.failed(id, error))
+    }
+
+    private func tellPaused(_ id: DownloadID) {
+        guard let entry = managed[id] else { return }
+        entry.status.settleProgress()
+        entry.status.events.add(.paused)
+        entry.status.become(.paused)
+        log.add(.paused(id))
+    }
+
+    // MARK: Commands
+
+    func pause(_ ids: [DownloadID]) async {
+        guard !isClosing else { return }
+        let waiting = ids.filter { machine.phase(of: $0) == .waiting }
+        let (paused, effects) = machine.pause(ids, now: now())
+        for id in waiting { tellPaused(id) }
+        apply(effects)
+        let runs = paused.compactMap { managed[$0]?.run }
+        await save(paused)
+        for run in runs { await run.settled() }
+    }
+
+    func resume(_ id: DownloadID, at url: HTTPURL?) async throws {
+        try checkOpen()
+        guard resumeNow(id, at: url) else {
+            throw HTTPError(
+                .invalidRequest, phase: .preparing,
+                message: managed[id] == nil
+                    ? "there is no download \(id)" : "download \(id) is finished, or being cancelled")
+        }
+        await save([id])
+    }
+
+    /// Resumes a download in this process.
+    /// - Returns: Whether there is one that can go on.
+    func resumeNow(_ id: DownloadID, at url: HTTPURL?) -> Bool {
+        guard var entry = managed[id] else { return false }
+        let old = machine.phase(of: id)
+        if let url { entry.item.move(to: url) }
+        guard let effects = machine.resume(id, host: url.map { _ in entry.item.host }, now: now()) else {
+            return false
+        }
+        if old == .paused || old == .failed {
+            lastOrder = lastOrder == .max ? .max : lastOrder + 1
+            entry.item.order = lastOrder
+            entry.item.stage = .waiting
+            entry.status.settleProgress(isFinished: false)
+            entry.status.become(.waiting)
+        }
+        managed[id]?.item = entry.item
+        apply(effects)
+        return true
+    }
+
+    func limitBandwidth() {
+        var rates = session.configuration.bandwidth
+        rates.total.down = limits.bandwidth ?? rates.total.down
+        rates.perHost.down = limits.bandwidthPerHost ?? rates.perHost.down
+        session.setBandwidthLimits(rates)
+    }
+
+    // MARK: What is known
+
+    /// Notes that a download is about a file.
+    func take(_ item: DownloadItem) {
+        if let claim = item.claim, claims[claim] == nil { claims[claim] = item.id }
+    }
+
+    /// Notes that a download is about no file any more.
+    func release(_ item: DownloadItem) {
+        var unnamed = item
+        unnamed.path = nil
+        for claim in [item.claim, unnamed.claim].compactMap({ $0 }) where claims[claim] == item.id {
+            claims[claim] = nil
+        }
+    }
+
+    func forget(_ item: DownloadItem) {
+        managed[item.id] = nil
+        unsaved.remove(item.id)
+        registry.remove(item.id)
+        release(item)
+    }
+
+    /// Writes down what is decided about downloads. What cannot be written is told, and tried again with the next change and
+    /// at the end.
+    func save(_ ids: [DownloadID]) async {
+        let items = ids.compactMap { snapshot($0) }
+        let faults = await store.save(items)
+        for item in items {
+            guard managed[item.id] != nil else { continue }
+            if let fault = faults[item.id] {
+                unsaved.insert(item.id)
+                log.add(.fileFailed(item.id, fault))
+            } else {
+                unsaved.remove(item.id)
+            }
+        }
+    }
+
+    private func snapshot(_ id: DownloadID) -> DownloadItem? {
+        guard var item = managed[id]?.item else { return nil }
+        switch machine.phase(of: id) {
+        case .waiting, .running, .stopping(.again): item.stage = .waiting
+        case .paused, .stopping(.pause): item.stage = .paused
+        case .removing, .stopping(.cancel): item.stage = .cancelled
+        case .recording, .failed, .finished: break
+        case nil: return nil
+        }
+        return item
+    }
+}

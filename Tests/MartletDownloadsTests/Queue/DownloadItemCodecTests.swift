@@ -1,0 +1,178 @@
+import Martlet
+import MartletDownloads
+import MartletStorage
+import MartletTesting
+import Testing
+
+@Suite("The form of a download that is kept")
+struct DownloadItemCodecTests {
+    static func item(
+        _ number: UInt64 = 7, _ stage: DownloadItem.Stage = .waiting
+    ) throws -> DownloadItem {
+        var item = DownloadItem(
+            id: DownloadID(number), order: number + 3,
+            url: try HTTPURL("https://u:secret@a.example/ä/f.bin?sig=1"),
+            target: .folder("/data/new"))
+        item.priority = .high
+        item.stage = stage
+        item.move(to: try HTTPURL("https://u:secret@b.example/f.bin?sig=2"))
+        item.path = "/data/new/f.bin"
+        item.completedByteCount = 12
+        item.totalByteCount = 400
+        item.options = DownloadOptions(
+            segments: 9, checksum: try .md5("d41d8cd98f00b204e9800998ecf8427e"), collision: .rename,
+            resumption: .unverified, retry: DownloadRetry(attempts: 2), stallTimeout: .milliseconds(1500),
+            checkpointInterval: .seconds(7), bandwidth: .bytesPerSecond(1000),
+            sequentialWindow: .mebibytes(3),
+            byteLimit: .gibibytes(1), keepsRemoteTime: true,
+            headers: [
+                .authorization: "Bearer secret", .proxyAuthorization: "Basic secret", .cookie: "s=secret",
+                .accept: "image/*",
+            ],
+            request: RequestOptions(timeouts: Timeouts(connect: .seconds(3))))
+        return item
+    }
+
+    private func bytes(_ stage: DownloadItem.Stage = .waiting) throws -> [UInt8] {
+        try DownloadItemCodec.encode(DownloadItemCodecTests.item(7, stage))
+    }
+
+    @Test("Everything comes back but what holds credentials")
+    func roundTrip() throws {
+        let item = try DownloadItemCodec.decode(try bytes())
+        #expect(item.id == DownloadID(7) && item.order == 10 && item.priority == .high)
+        #expect(try item.url == HTTPURL("https://a.example/ä/f.bin?sig=1"))
+        #expect(try item.movedURLs == [HTTPURL("https://b.example/f.bin?sig=2")])
+        #expect(item.target == .folder("/data/new") && item.path == "/data/new/f.bin")
+        #expect(item.completedByteCount == 12 && item.totalByteCount == 400)
+        let options = item.options
+        #expect(options.segments == 9 && options.collision == .rename && options.resumption == .unverified)
+        #expect(try options.checksum == .md5("d41d8cd98f00b204e9800998ecf8427e"))
+        #expect(options.retry == DownloadRetry(attempts: 2) && options.stallTimeout == .milliseconds(1500))
+        #expect(options.checkpointInterval == .seconds(7) && options.bandwidth == .bytesPerSecond(1000))
+        #expect(options.sequentialWindow == .mebibytes(3) && options.byteLimit == .gibibytes(1))
+        #expect(options.keepsRemoteTime && options.headers == [.accept: "image/*"])
+        #expect(options.request.timeouts?.connect == .seconds(3))
+        guard case .waiting = item.stage else {
+            Issue.record("\(item.stage)")
+            return
+        }
+    }
+
+    @Test("No secret is in the bytes")
+    func secrets() throws {
+        let text = String(decoding: try bytes(), as: UTF8.self)
+        #expect(!text.contains("secret"))
+        #expect(text.contains("image") && text.contains("sig=1"))
+    }
+
+    @Test("What became of a download comes back")
+    func stages() throws {
+        let result = DownloadResult(
+            path: "/data/new/f (1).bin", byteCount: 400, resumedByteCount: 12, receivedByteCount: 388,
+            verified: [try .md5("d41d8cd98f00b204e9800998ecf8427e")], url: try HTTPURL("https://c.example/x"))
+        guard case .finished(let read) = try DownloadItemCodec.decode(bytes(.finished(result))).stage else {
+            Issue.record("not finished")
+            return
+        }
+        #expect(read == result)
+        var error = HTTPError(
+            .checksumMismatch, phase: .evaluating, message: String(repeating: "ä€", count: 4000),
+            wasSent: true, origin: "https://a.example:443")
+        error.keptByteCount = 17
+        guard case .failed(let failure) = try DownloadItemCodec.decode(bytes(.failed(error))).stage else {
+            Issue.record("not failed")
+            return
+        }
+        #expect(failure.code == .checksumMismatch && failure.phase == .evaluating && failure.wasSent)
+        #expect(failure.origin == "https://a.example:443" && failure.keptByteCount == 17)
+        #expect(failure.message.hasPrefix("ä€ä€") && failure.message.utf8.count <= 4096)
+        guard case .paused = try DownloadItemCodec.decode(bytes(.paused)).stage,
+            case .cancelled = try DownloadItemCodec.decode(bytes(.cancelled)).stage
+        else {
+            Issue.record("neither paused nor cancelled")
+            return
+        }
+    }
+
+    @Test("D13: a flipped byte at any place makes it no download")
+    func flips() throws {
+        let bytes = try bytes()
+        for index in bytes.indices {
+            for flip in [0x01, 0x80, 0xFF] as [UInt8] {
+                var damaged = bytes
+                damaged[index] ^= flip
+                let fault = #expect(throws: DownloadItemFault.self, "byte \(index)") {
+                    try DownloadItemCodec.decode(damaged)
+                }
+                // What is damaged is not mistaken for what a later version wrote.
+                if case .version = fault { Issue.record("byte \(index)") }
+            }
+        }
+    }
+
+    @Test("D13: cut at any length, or with bytes behind it, it is no download")
+    func cuts() throws {
+        let bytes = try bytes()
+        for count in 0..<bytes.count {
+            #expect(throws: DownloadItemFault.self, "\(count) bytes") {
+                try DownloadItemCodec.decode(Array(bytes[..<count]))
+            }
+        }
+        #expect(throws: DownloadItemFault.length) { try DownloadItemCodec.decode(bytes + [0]) }
+        #expect(throws: DownloadItemFault.length) {
+            try DownloadItemCodec.decode(Array(repeating: 0, count: DownloadItemCodec.byteLimit + 1))
+        }
+    }
+
+    @Test("A whole one of a later version says which, and another file is foreign")
+    func versions() throws {
+        #expect(throws: DownloadItemFault.version(2)) {
+            try DownloadItemCodec.decode(DownloadItemCodecTests.later(try bytes()))
+        }
+        #expect(throws: DownloadItemFault.foreign) {
+            try DownloadItemCodec.decode(Array("GIF89a, which is no download".utf8))
+        }
+    }
+
+    @Test("Any field beyond its bounds is a fault, though the checksum is right", arguments: 0..<200)
+    func fields(_ seed: Int) throws {
+        var random = SeededGenerator(seed: UInt64(seed))
+        var bytes = try bytes()
+        for _ in 0..<3 {
+            let index = Int.random(in: 16..<bytes.count, using: &random)
+            bytes[index] = UInt8.random(in: 0...255, using: &random)
+        }
+        // What is still a download is one that can be written; nothing else than a fault may come of the others.
+        if let item = try? DownloadItemCodec.decode(DownloadItemCodecTests.sealed(bytes)) {
+            _ = try DownloadItemCodec.encode(item)
+        }
+    }
+
+    @Test("Options with a closure cannot be kept, and are refused")
+    func closures() throws {
+        var item = try DownloadItemCodecTests.item()
+        item.options.request.proxy = .selector { _ in nil }
+        let error = #expect(throws: HTTPError.self) { try DownloadItemCodec.encode(item) }
+        #expect(error?.code == .invalidRequest)
+    }
+
+    /// The bytes as a later version of the form would have them.
+    static func later(_ bytes: [UInt8]) -> [UInt8] {
+        var later = bytes
+        later[4] = 2
+        return sealed(later)
+    }
+
+    /// The bytes with the checksum that they should have.
+    static func sealed(_ bytes: [UInt8]) -> [UInt8] {
+        var sealed = bytes
+        var checksum = RecordChecksum()
+        checksum.update(bytes.span.extracting(0..<12))
+        checksum.update(bytes.span.extracting(16..<bytes.count))
+        for place in 0..<4 {
+            sealed[12 + place] = UInt8(truncatingIfNeeded: checksum.value >> (8 * UInt32(place)))
+        }
+        return sealed
+    }
+}

@@ -1,0 +1,335 @@
+import Martlet
+import MartletDownloads
+import MartletStorage
+import MartletTransport
+import Synchronization
+import Testing
+
+@Suite("Many downloads", .timeLimit(.minutes(10)))
+struct DownloadManagerTests {
+    private let scene = QueueScene()
+
+    @Test("Three files run at once, two of them from one host, and the next when one is done")
+    func limits() async throws {
+        let manager = try await scene.manager()
+        for name in ["1", "2", "3", "4"] { try await scene.add(name, to: manager) }
+        try await scene.add("5", to: manager, host: "b.example")
+        await scene.downloads.run("1", "2", "5")
+        scene.downloads.end("1", .finish)
+        await scene.downloads.run("2", "3", "5")
+        scene.downloads.endAll(.finish)
+        try await manager.allFinished
+        #expect(scene.downloads.most == (3, 2))
+        await manager.close()
+    }
+
+    @Test("What happens is told in order, to those who come late as well")
+    func events() async throws {
+        let manager = try await scene.manager(DownloadLimits(files: 1))
+        let first = try await scene.add("1", to: manager)
+        let second = try await scene.add("2", to: manager)
+        await scene.downloads.run("1")
+        scene.downloads.end("1", .fail(.diskFull))
+        await scene.downloads.run("2")
+        scene.downloads.end("2", .finish)
+        #expect(
+            await manager.events(until: "all finished") == [
+                "added 1", "began 1", "added 2", "failed 1 diskFull", "began 2", "finished 2", "all finished",
+            ])
+        #expect(manager.word(first) == "failed diskFull" && manager.word(second) == "finished")
+        #expect(manager.downloads == [first, second])
+        await manager.close()
+    }
+
+    @Test(
+        "M12: all that are finished, failed or cancelled are waited for, paused ones too, and it is told once each time"
+    )
+    func allFinished() async throws {
+        let manager = try await scene.manager(DownloadLimits(files: 9, perHost: 9))
+        try await manager.allFinished
+        let ids = [
+            try await scene.add("1", to: manager), try await scene.add("2", to: manager),
+            try await scene.add("3", to: manager),
+        ]
+        let waiting = Task { try await manager.allFinished }
+        await manager.pause(ids[1])
+        scene.downloads.end("1", .finish)
+        await manager.reach(ids[0], "finished")
+        await manager.cancel(ids[2])
+        #expect(manager.word(ids[1]) == "paused")
+        try await manager.resume(ids[1])
+        scene.downloads.end("2", .fail(.connectionLost))
+        try await waiting.value
+        #expect(manager.word(ids[1]) == "failed connectionLost")
+        try await manager.resume(ids[1])
+        scene.downloads.end("2", .finish)
+        try await manager.allFinished
+        await manager.close()
+        var count = 0
+        for await event in manager.events where event.words == "all finished" { count += 1 }
+        #expect(count == 2)
+    }
+
+    @Test("Waiting for all ends when the waiting task is cancelled, or the manager is closed")
+    func waitingEnds() async throws {
+        let manager = try await scene.manager()
+        try await scene.add("1", to: manager)
+        let cancelled = Task { try await manager.allFinished }
+        let closed = Task { try await manager.allFinished }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        await manager.close()
+        await #expect(throws: CancellationError.self) { try await closed.value }
+    }
+
+    @Test("A pause returns when the run has ended, and resuming goes on with what had come")
+    func pausing() async throws {
+        let manager = try await scene.manager()
+        let id = try await scene.add("1", to: manager)
+        let download = try #require(manager.download(id))
+        await scene.downloads.run("1")
+        await download.pause()
+        #expect(!scene.downloads.record("1").isRunning)
+        #expect(download.state.word == "paused")
+        await manager.pause(id)
+        try await download.resume()
+        try await download.resume()
+        await scene.downloads.run("1")
+        scene.downloads.end("1", .finish)
+        let result = try await download.value
+        #expect(result.resumedByteCount == 10 && scene.downloads.record("1").runs == 2)
+        var words: [String] = []
+        for await event in download.events { words.append("\(event)".prefix { $0 != "(" }.description) }
+        #expect(words == ["started", "paused", "started", "finished"])
+        await manager.close()
+    }
+
+    @Test("Those that wait are paused without having run; all are, and go on, at once")
+    func pausingAll() async throws {
+        let manager = try await scene.manager(DownloadLimits(files: 1))
+        let ids = [
+            try await scene.add("1", to: manager), try await scene.add("2", to: manager),
+            try await scene.add("3", to: manager),
+        ]
+        await scene.downloads.run("1")
+        await manager.pauseAll()
+        #expect(ids.map { manager.word($0) } == ["paused", "paused", "paused"])
+        #expect(scene.downloads.record("2").runs == 0 && scene.downloads.record("3").runs == 0)
+        await manager.resumeAll()
+        scene.downloads.endAll(.finish)
+        try await manager.allFinished
+        await manager.close()
+    }
+
+    @Test("What is cancelled is stopped, removed and forgotten; a complete file stays")
+    func cancelling() async throws {
+        let manager = try await scene.manager(DownloadLimits(files: 1))
+        let running = try await scene.add("1", to: manager)
+        let waiting = try await scene.add("2", to: manager)
+        let done = try await scene.add("3", to: manager)
+        let handle = try #require(manager.download(running))
+        await scene.downloads.run("1")
+        await manager.cancel(waiting)
+        await handle.cancel()
+        #expect(scene.downloads.record("1").discards == 1 && scene.downloads.record("2").runs == 0)
+        #expect(handle.state.word == "cancelled")
+        await #expect(throws: CancellationError.self) { try await handle.value }
+        scene.downloads.end("3", .finish)
+        try await manager.allFinished
+        await manager.cancel(done)
+        await manager.cancel(DownloadID(99))
+        #expect(manager.downloads == [done] && manager.word(done) == "finished")
+        #expect(scene.downloads.record("3").discards == 0)
+        #expect(try scene.names == ["3.item"])
+        await #expect(throws: HTTPError.self) { try await handle.resume() }
+        // Its file's name is free again.
+        try await scene.add("1", to: manager)
+        await manager.close()
+    }
+
+    @Test("A failed one stays so until it is resumed, from a new URL too; the others go on")
+    func failing() async throws {
+        let manager = try await scene.manager(DownloadLimits(files: 1))
+        let id = try await scene.add("1", to: manager)
+        let other = try await scene.add("2", to: manager)
+        let handle = try #require(manager.download(id))
+        await scene.downloads.run("1")
+        scene.downloads.end("1", .fail(.unacceptableStatus))
+        await #expect(throws: HTTPError.self) { try await handle.value }
+        await scene.downloads.run("2")
+        try await manager.resume(id, from: "https://b.example/1?sig=new")
+        scene.downloads.endAll(.finish)
+        try await manager.allFinished
+        #expect(manager.word(id) == "finished" && manager.word(other) == "finished")
+        #expect(scene.downloads.record("1").moves == ["https://b.example/1?sig=new"])
+        await #expect(throws: HTTPError.self) { try await manager.resume(id) }
+        await #expect(throws: HTTPError.self) { try await manager.resume(DownloadID(99)) }
+        await #expect(throws: HTTPError.self) { try await manager.resume(id, from: "no URL") }
+        await manager.close()
+    }
+
+    @Test("What is over can be forgotten, and nothing else")
+    func removing() async throws {
+        let manager = try await scene.manager()
+        let id = try await scene.add("1", to: manager)
+        await #expect(throws: HTTPError.self) { try await manager.remove(id) }
+        scene.downloads.end("1", .finish)
+        await manager.reach(id, "finished")
+        try await manager.allFinished
+        try await manager.remove(id)
+        #expect(manager.downloads.isEmpty && manager.download(id) == nil)
+        #expect(try scene.names.isEmpty)
+        await #expect(throws: HTTPError.self) { try await manager.remove(id) }
+        #expect(try await scene.add("1", to: manager) == DownloadID(2))
+        await manager.close()
+    }
+
+    @Test("A more urgent one goes before those that wait, however late it becomes so")
+    func priorities() async throws {
+        let manager = try await scene.manager(DownloadLimits(files: 1))
+        try await scene.add("1", to: manager)
+        try await scene.add("2", to: manager)
+        let last = try await scene.add("3", to: manager, priority: .low)
+        await scene.downloads.run("1")
+        await manager.download(last)?.setPriority(.high)
+        scene.downloads.end("1", .finish)
+        await scene.downloads.run("3")
+        await manager.close()
+    }
+
+    @Test("Raised limits let others begin at once; lowered ones cut nothing")
+    func changedLimits() async throws {
+        let manager = try await scene.manager(DownloadLimits(files: 1))
+        for name in ["1", "2", "3"] { try await scene.add(name, to: manager, host: "h\(name).example") }
+        await manager.setLimits(DownloadLimits(files: 2))
+        await scene.downloads.run("1", "2")
+        await manager.setLimits(DownloadLimits(files: 1))
+        scene.downloads.end("1", .finish)
+        await scene.downloads.run("2")
+        scene.downloads.end("2", .finish)
+        await scene.downloads.run("3")
+        await manager.close()
+    }
+
+    @Test("A rate for one download acts on its run and on later ones")
+    func bandwidth() async throws {
+        let manager = try await scene.manager()
+        let id = try await scene.add("1", to: manager)
+        await scene.downloads.run("1")
+        await manager.setBandwidth(.bytesPerSecond(500), of: id)
+        #expect(scene.downloads.record("1").bandwidths == [500])
+        await manager.pause(id)
+        try await manager.resume(id)
+        await scene.downloads.run("1")
+        #expect(scene.downloads.record("1").plans.last?.options.bandwidth == .bytesPerSecond(500))
+        await manager.close()
+    }
+
+    @Test("The closure adds what is secret at each run, and knows where the run goes")
+    func preparing() async throws {
+        let count = Shared(0)
+        let manager = try await scene.manager { fields, url in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            fields[.authorization] = "Bearer \(number) for \(url.host)"
+        }
+        let id = try await scene.add("1", to: manager)
+        await scene.downloads.run("1")
+        await manager.pause(id)
+        try await manager.resume(id, from: "https://b.example/1")
+        await scene.downloads.run("1")
+        #expect(
+            scene.downloads.record("1").plans.map { $0.options.headers[.authorization] } == [
+                "Bearer 1 for a.example", "Bearer 2 for b.example",
+            ])
+        #expect(!String(decoding: try scene.contents("1.item"), as: UTF8.self).contains("Bearer"))
+        await manager.close()
+    }
+
+    @Test("A closure that throws fails the download, without a word of what it threw on disk")
+    func preparingFails() async throws {
+        struct Denied: Error { var secret = "hunter2" }
+        let manager = try await scene.manager { _, _ in throw Denied() }
+        let id = try await scene.add("1", to: manager)
+        try await manager.allFinished
+        guard case .failed(let error) = manager.download(id)?.state else {
+            Issue.record("\(manager.word(id))")
+            return
+        }
+        #expect(error.underlying is Denied && error.message.contains("Denied"))
+        #expect(!error.message.contains("hunter2"))
+        await manager.close()
+        #expect(!String(decoding: try scene.contents("1.item"), as: UTF8.self).contains("hunter2"))
+    }
+
+    @Test("Two downloads of one file are refused, unless the first is over")
+    func sameTarget() async throws {
+        let manager = try await scene.manager()
+        let id = try await manager.add("https://a.example/1", to: "/data/f")
+        let error = await #expect(throws: HTTPError.self) {
+            try await manager.add("https://b.example/2", to: "/data/./x/../f")
+        }
+        #expect(error?.code == .alreadyInProgress)
+        await manager.cancel(id)
+        try await manager.add("https://b.example/2", to: "/data/f")
+        await manager.close()
+    }
+
+    @Test("What cannot be a download is refused, and leaves nothing behind")
+    func refused() async throws {
+        let manager = try await scene.manager()
+        await #expect(throws: HTTPError.self) { try await manager.add("ftp://a.example/1", to: "/data/f") }
+        var options = DownloadOptions()
+        options.request.proxy = .selector { _ in nil }
+        await #expect(throws: HTTPError.self) {
+            try await manager.add("https://a.example/1", to: "/data/f", options: options)
+        }
+        let gate = NewestValue(false)
+        let cancelled = Task {
+            _ = await gate.next(after: 1)
+            return try await manager.add("https://a.example/1", to: "/data/f")
+        }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        #expect(manager.downloads.isEmpty)
+        #expect(try scene.names.isEmpty)
+        try await manager.allFinished
+        await manager.close()
+        let closed = await #expect(throws: HTTPError.self) { try await scene.add("1", to: manager) }
+        #expect(closed?.code == .sessionInvalidated)
+    }
+
+    @Test("The states of a download that is not known are that it is gone")
+    func unknown() async throws {
+        let manager = try await scene.manager()
+        var words: [String] = []
+        for await state in manager.states(of: DownloadID(5)) { words.append(state.word) }
+        #expect(words == ["cancelled"])
+        #expect(manager.download(DownloadID(5)) == nil)
+        await manager.close()
+    }
+
+    @Test("A run that stops by itself has failed, and is not begun again and again")
+    func selfStopping() async throws {
+        let manager = try await scene.manager { _, _ in throw CancellationError() }
+        let id = try await scene.add("1", to: manager)
+        try await manager.allFinished
+        #expect(manager.word(id) == "failed systemFailed")
+        await manager.close()
+    }
+
+    @Test(
+        "The limits of the bandwidth are those of the session, and what the session had holds where there is none"
+    )
+    func sessionBandwidth() async throws {
+        let manager = try await scene.manager(DownloadLimits(bandwidth: .bytesPerSecond(1000)))
+        #expect(scene.session.core.bandwidth.isActive(.down))
+        await manager.setLimits(DownloadLimits())
+        #expect(!scene.session.core.bandwidth.isActive(.down))
+        await manager.setLimits(DownloadLimits(bandwidthPerHost: .bytesPerSecond(1000)))
+        #expect(scene.session.core.bandwidth.isActive(.down))
+        await manager.close()
+    }
+}

@@ -1,0 +1,196 @@
+import Martlet
+import MartletDownloads
+import MartletTransport
+import Synchronization
+
+/// Downloads that fetch nothing: a test says when each of them ends, and how.
+///
+/// They are known by the last part of their URLs' paths.
+final class FakeDownloads: Sendable {
+    /// How a run ends.
+    enum Verdict: Equatable, Sendable {
+        case finish
+        case fail(HTTPError.Code)
+    }
+
+    /// What was done with a download, over all of its runs.
+    struct Record: Sendable {
+        var runs = 0
+        var discards = 0
+        var isRunning = false
+        var isFinished = false
+        var plans: [DownloadJob.Plan] = []
+        var moves: [String] = []
+        var bandwidths: [Int?] = []
+        /// Bytes that are kept.
+        var kept: UInt64 = 0
+    }
+
+    private struct State {
+        var records: [String: Record] = [:]
+        var gates: [String: NewestValue<Verdict?>] = [:]
+        var verdict: Verdict?
+        var mostRunning = 0
+        var mostPerHost = 0
+        var running: [String: Int] = [:]
+        var faults: [String] = []
+    }
+
+    private let state = Mutex(State())
+    /// Those that run now.
+    let running = NewestValue<Set<String>>([])
+
+    /// What makes them.
+    var factory: DownloadFactory {
+        { plan, status, _ in FakeDownload(plan: plan, status: status, all: self) }
+    }
+
+    func record(_ name: String) -> Record { state.withLock { $0.records[name] ?? Record() } }
+
+    /// The most that ran at once, in all and with one host.
+    var most: (running: Int, perHost: Int) { state.withLock { ($0.mostRunning, $0.mostPerHost) } }
+
+    /// What must not happen and did.
+    var faults: [String] { state.withLock { $0.faults } }
+
+    /// Ends the present run of a download, or its next one.
+    func end(_ name: String, _ verdict: Verdict) {
+        gate(name).update { verdict }
+    }
+
+    /// Ends all runs at once from now on, those that run too.
+    func endAll(_ verdict: Verdict) {
+        let gates = state.withLock { state in
+            state.verdict = verdict
+            return state.gates.values
+        }
+        for gate in gates { gate.update { verdict } }
+    }
+
+    /// Waits until exactly these run.
+    func run(_ names: String...) async {
+        var seen: UInt64 = 0
+        while let (version, running) = await running.next(after: seen), running != Set(names) {
+            seen = version
+        }
+    }
+
+    fileprivate func gate(_ name: String) -> NewestValue<Verdict?> {
+        state.withLock { state in
+            if let gate = state.gates[name] { return gate }
+            let gate = NewestValue<Verdict?>(state.verdict)
+            state.gates[name] = gate
+            return gate
+        }
+    }
+
+    fileprivate func change(_ name: String, _ body: (inout Record) -> Void) {
+        state.withLock { body(&$0.records[name, default: Record()]) }
+    }
+
+    fileprivate func begin(_ name: String, _ host: String) {
+        state.withLock { state in
+            var record = state.records[name, default: Record()]
+            if record.isRunning { state.faults.append("\(name) runs twice") }
+            if record.isFinished { state.faults.append("\(name) runs though it is finished") }
+            record.isRunning = true
+            record.runs += 1
+            state.records[name] = record
+            state.running[host, default: 0] += 1
+            state.mostPerHost = max(state.mostPerHost, state.running[host, default: 0])
+            state.mostRunning = max(state.mostRunning, state.running.values.reduce(0, +))
+        }
+        showRunning()
+    }
+
+    fileprivate func end(_ name: String, _ host: String, isFinished: Bool) {
+        state.withLock { state in
+            state.records[name]?.isRunning = false
+            if isFinished { state.records[name]?.isFinished = true }
+            state.running[host, default: 0] -= 1
+            // A verdict is for one run.
+            if state.verdict == nil { state.gates[name] = nil }
+        }
+        showRunning()
+    }
+
+    fileprivate func discard(_ name: String) {
+        state.withLock { state in
+            if state.records[name]?.isRunning == true {
+                state.faults.append("\(name) is removed while it runs")
+            }
+            state.records[name, default: Record()].discards += 1
+            state.records[name]?.kept = 0
+        }
+    }
+
+    private func showRunning() {
+        running.update { state.withLock { Set($0.records.filter { $0.value.isRunning }.keys) } }
+    }
+}
+
+/// One of them.
+private final class FakeDownload: DownloadRunning {
+    let plan: DownloadJob.Plan
+    let status: DownloadStatus
+    let all: FakeDownloads
+    private let place: Mutex<HTTPURL>
+    private let known: Mutex<FilePath?>
+
+    init(plan: DownloadJob.Plan, status: DownloadStatus, all: FakeDownloads) {
+        self.plan = plan
+        self.status = status
+        self.all = all
+        place = Mutex(plan.url)
+        if case .file(let path) = plan.target { known = Mutex(path) } else { known = Mutex(nil) }
+    }
+
+    private var name: String { plan.url.path.split(separator: "/").last.map { String($0) } ?? "" }
+
+    var path: FilePath? { known.withLock { $0 } }
+
+    func run() async throws -> DownloadResult {
+        let url = place.withLock { $0 }
+        let (name, host) = (name, "\(url.host):\(url.port)")
+        all.change(name) { $0.plans.append(self.plan) }
+        all.begin(name, host)
+        var isFinished = false
+        defer { all.end(name, host, isFinished: isFinished) }
+        var progress = DownloadProgress()
+        progress.resumedByteCount = all.record(name).kept
+        progress.completedByteCount = min(90, progress.resumedByteCount + 10)
+        progress.totalByteCount = 100
+        all.change(name) { $0.kept = progress.completedByteCount }
+        if case .folder(let folder) = plan.target { known.withLock { $0 = folder.appending(name) } }
+        let begun = progress
+        status.progress.update { begun }
+        status.events.add(.started(resumedByteCount: progress.resumedByteCount))
+        let gate = all.gate(name)
+        var seen: UInt64 = 0
+        while let (version, verdict) = await gate.next(after: seen) {
+            seen = version
+            switch verdict {
+            case .finish:
+                status.become(.verifying)
+                isFinished = true
+                return DownloadResult(
+                    path: path ?? "/", byteCount: 100, resumedByteCount: progress.resumedByteCount,
+                    receivedByteCount: 100 - progress.resumedByteCount, url: url)
+            case .fail(let code): throw HTTPError(code, phase: .receivingBody, message: "as the test says")
+            case nil: continue
+            }
+        }
+        throw CancellationError()
+    }
+
+    func move(to url: HTTPURL) {
+        place.withLock { $0 = url }
+        all.change(name) { $0.moves.append(url.absoluteString) }
+    }
+
+    func setBandwidth(_ rate: BandwidthRate?) {
+        all.change(name) { $0.bandwidths.append(rate?.bytesPerSecond) }
+    }
+
+    func discard() async throws { all.discard(name) }
+}
