@@ -167,6 +167,10 @@ let package = Package(
             name: "MartletFuzzingTests",
             dependencies: ["MartletFuzzing", "MartletWire", "MartletClient"], swiftSettings: strict),
         .testTarget(
+            name: "MartletCLITests",
+            dependencies: ["MartletCLI", "Martlet", "MartletDownloads", "MartletTransport", systemPackage],
+            swiftSettings: strict),
+        .testTarget(
             name: "IntegrationTests",
             dependencies: [
                 "Martlet", "MartletXML", "MartletImages", "MartletTesting", "MartletCLI", "MartletCache",

@@ -12,9 +12,14 @@ enum Interrupts {
     private struct State {
         var waiter: CheckedContinuation<Int32, Never>?
         var barIsDrawn = false
+        var cursorIsHidden = false
+        /// When a task was told of a signal.
+        var lastTold: ContinuousClock.Instant?
         var terminal: (descriptor: Int32, state: termios)?
     }
 
+    /// Who signals a process and then its group, as `timeout` does, signals once: nobody presses a key twice so fast.
+    private static let echoTime = Duration.milliseconds(50)
     private static let thread = BlockingWorkers(threadLimit: 1)
     private static let pipe = try? FileDescriptor.pipe()
     /// Guards the above: the thread that reads the pipe, the task that waits for a signal, the task that
@@ -22,9 +27,10 @@ enum Interrupts {
     private static let state = Mutex(State())
 
     /// Has SIGINT and SIGTERM end the program, with 130 and 143, unless a task waits for them. A pipe nobody
-    /// reads is an error of the write, not a signal.
+    /// reads is an error of the write, not a signal, and so is a file that has the size it may have.
     static func prepare() {
         signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
         // Without a descriptor to be had the signals do what they do anywhere.
         guard let pipe else { return }
         signal(SIGINT, Interrupts.note)
@@ -47,6 +53,12 @@ enum Interrupts {
         set { state.withLock { $0.barIsDrawn = newValue } }
     }
 
+    /// Whether the terminal's cursor is hidden, behind bars on its last lines.
+    static var cursorIsHidden: Bool {
+        get { state.withLock { $0.cursorIsHidden } }
+        set { state.withLock { $0.cursorIsHidden = newValue } }
+    }
+
     /// A terminal, and the state in which it is left when a signal ends the program.
     static var terminalState: (descriptor: Int32, state: termios)? {
         get { state.withLock { $0.terminal } }
@@ -62,13 +74,23 @@ enum Interrupts {
     }
 
     private static func take(_ number: Int32) {
-        let waiter = state.withLock { $0.waiter.take() }
+        let now = ContinuousClock.now
+        let (waiter, isEcho) = state.withLock { state in
+            let waiter = state.waiter.take()
+            let isEcho = state.lastTold.map { now - $0 < echoTime } ?? false
+            if waiter != nil { state.lastTold = now }
+            return (waiter, isEcho)
+        }
         if let waiter {
             waiter.resume(returning: number)
             return
         }
+        if isEcho { return }
         // What was received is in its file already: nothing is buffered here.
         if barIsDrawn { _ = unsafe write(STDERR_FILENO, "\n", 1) }
+        // Wrapping on again, the cursor shown, and a line of its own for what follows.
+        let restoration = "\u{1B}[?7h\u{1B}[?25h\r\n"
+        if cursorIsHidden { _ = unsafe write(STDERR_FILENO, restoration, restoration.utf8.count) }
         if let terminal = terminalState {
             var state = terminal.state
             _ = unsafe tcsetattr(terminal.descriptor, TCSANOW, &state)

@@ -10,7 +10,8 @@ struct MartletCommand: AsyncParsableCommand {
         version: "martlet \(martletVersion)", subcommands: subcommands, defaultSubcommand: GetCommand.self)
 
     private static let subcommands: [any ParsableCommand.Type] = [
-        GetCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self, CacheCommand.self,
+        GetCommand.self, DownloadCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self,
+        CacheCommand.self,
     ]
 
     /// Runs what the command line says, and exits.
@@ -18,7 +19,9 @@ struct MartletCommand: AsyncParsableCommand {
         Interrupts.prepare()
         let words = Array(CommandLine.arguments.dropFirst())
         do {
-            if let words = getWords(words) {
+            if words.first == "download" {
+                try await DownloadCommand.run(Array(words.dropFirst()))
+            } else if let words = getWords(words) {
                 try await GetCommand.run(words)
             } else {
                 var command = try parseAsRoot(words)

@@ -28,7 +28,7 @@ struct GetCommand: AsyncParsableCommand {
         ProcessTitle.hideSecrets(of: reader.groups)
         let global = reader.groups.last?.global ?? GlobalOptions()
         if global.showsHelp {
-            throw CleanExit.message(OptionHelp.text)
+            throw CleanExit.message(OptionHelp.text(of: OptionTable.commandOptions))
         }
         if global.showsVersion {
             throw CleanExit.message("martlet \(martletVersion)")

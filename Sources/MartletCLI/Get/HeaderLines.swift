@@ -12,7 +12,8 @@ struct HeaderLines: Sendable {
         for line in lines { try add(line) }
     }
 
-    private mutating func add(_ line: String) throws(UsageError) {
+    /// Reads one more line.
+    mutating func add(_ line: String) throws(UsageError) {
         guard let mark = line.firstIndex(where: { $0 == ":" || $0 == ";" }) else {
             throw UsageError("option -H: “\(line)” has no colon")
         }

@@ -1,4 +1,3 @@
-import Glibc
 import Martlet
 
 /// When the parts of a transfer happened, as bars below one another.
@@ -99,10 +98,6 @@ struct TimelinePicture: Sendable {
 
     /// How many columns standard error has: those of its terminal, else what `COLUMNS` says, else 80.
     static var terminalWidth: Int {
-        var size = winsize()
-        if unsafe ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
-            return min(max(Int(size.ws_col), 40), 400)
-        }
-        return min(max(Environment["COLUMNS"].flatMap { Int($0) } ?? 80, 40), 400)
+        min(max(TerminalSize.current.columns, 40), 400)
     }
 }

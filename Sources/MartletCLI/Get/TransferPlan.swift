@@ -127,7 +127,8 @@ struct TransferPlan: Sendable {
             method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headerFields: fields)
     }
 
-    private static func redirects(_ group: TransferOptions) -> RedirectPolicy {
+    /// What a group says about redirects.
+    static func redirects(_ group: TransferOptions) -> RedirectPolicy {
         guard group.followsRedirects else { return .refuse }
         var policy = RedirectPolicy.follow(limit: group.redirectLimit ?? .max)
         // As curl, which goes where it is sent: what is secret stays behind anyway.
@@ -149,15 +150,13 @@ struct TransferPlan: Sendable {
     private static func address(
         _ given: String, _ options: TransferOptions, upload: String?
     ) throws(UsageError) -> HTTPURL {
-        var text = given
-        if !options.takesBracesLiterally { try refusePatterns(in: text) }
-        if !text.contains("://") { text = "http://\(text)" }
-        let url = try parsed(text, options)
+        let text = try GivenURL.completed(given, takesBracesLiterally: options.takesBracesLiterally)
+        let url = try GivenURL.parsed(text, pathAsIs: options.keepsPath)
         guard let upload, upload != "-", upload != ".", url.path.hasSuffix("/"), url.query == nil,
             let name = upload.split(separator: "/").last
         else { return url }
         let item = FormEncoding.encoded([QueryItem(name: String(name), value: nil)], space: .percentEncoded)
-        return try parsed(text.prefix { $0 != "#" } + item, options)
+        return try GivenURL.parsed(text.prefix { $0 != "#" } + item, pathAsIs: options.keepsPath)
     }
 
     private static func adding(
@@ -165,27 +164,7 @@ struct TransferPlan: Sendable {
     ) throws(UsageError) -> HTTPURL {
         let text = url.absoluteString.prefix { $0 != "#" }
         let separator = url.query == nil ? "?" : url.query == "" ? "" : "&"
-        return try parsed("\(text)\(separator)\(String(decoding: data.bytes, as: UTF8.self))", options)
-    }
-
-    private static func parsed(_ text: String, _ options: TransferOptions) throws(UsageError) -> HTTPURL {
-        do throws(HTTPURL.ParseError) {
-            return try HTTPURL(text, pathAsIs: options.keepsPath)
-        } catch {
-            let isScheme = error.code == .unsupportedScheme
-            throw UsageError(error.description, status: isScheme ? .unsupportedScheme : .malformedURL)
-        }
-    }
-
-    /// curl would make several URLs of one with `{a,b}` or `[1-9]` in it.
-    private static func refusePatterns(in text: String) throws(UsageError) {
-        let host = text.split(separator: "://", maxSplits: 1).last ?? ""
-        let isAddress = host.hasPrefix("[") || host.contains("@[")
-        let rest = isAddress ? host.drop { $0 != "]" }.dropFirst() : host[...]
-        guard !rest.contains(where: { "{}[]".contains($0) }) else {
-            throw UsageError(
-                "URL patterns with { } [ ] are not supported; -g takes them as they are",
-                status: .malformedURL)
-        }
+        return try GivenURL.parsed(
+            "\(text)\(separator)\(String(decoding: data.bytes, as: UTF8.self))", pathAsIs: options.keepsPath)
     }
 }

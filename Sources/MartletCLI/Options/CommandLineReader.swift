@@ -5,8 +5,15 @@ struct CommandLineReader {
     private static let configDepthLimit = 8
 
     /// What was read.
-    private(set) var groups = [OptionGroup()]
+    private(set) var groups: [OptionGroup]
+    private let options: CommandOptions
     private var depth = 0
+
+    /// A reader of the options of a command, which begins with what holds where nothing is said.
+    init(_ options: CommandOptions = OptionTable.commandOptions, defaults: OptionGroup = OptionGroup()) {
+        self.options = options
+        groups = [defaults]
+    }
 
     /// Reads the words of a command line.
     /// - Throws: A ``UsageError`` that names the option.
@@ -21,7 +28,7 @@ struct CommandLineReader {
             } else if word == "--" {
                 endsOptions = true
             } else if word.hasPrefix("--") {
-                let option = try CommandLineReader.option(named: String(word.dropFirst(2)))
+                let option = try option(named: String(word.dropFirst(2)))
                 try apply(option, shown: word, rest: nil, words, &index)
             } else {
                 try readCluster(word, words, &index)
@@ -34,7 +41,7 @@ struct CommandLineReader {
     {
         var letters = word.dropFirst()
         while let letter = letters.popFirst() {
-            guard let option = OptionTable.byLetter[letter] else {
+            guard let option = options[letter] else {
                 throw UsageError("option -\(letter): is unknown")
             }
             switch option.kind {
@@ -82,14 +89,16 @@ struct CommandLineReader {
     }
 
     /// An option by its long name; one that begins with `no-` is the opposite of a flag where curl has such.
-    private static func option(named name: String) throws(UsageError) -> CurlOption {
-        if let option = OptionTable.byName[name] { return option }
-        if name.hasPrefix("no-"), let option = OptionTable.byName[String(name.dropFirst(3))] {
+    private func option(named name: String) throws(UsageError) -> CurlOption {
+        if let option = options[name] { return option }
+        if name.hasPrefix("no-"), let option = options[String(name.dropFirst(3))] {
             if case .refused = option.kind {
                 // Switching off what there is not changes nothing.
                 return .flag(name) { _ in }
             }
-            if let opposite = opposites[option.name] { return .flag(name, nil, "", opposite) }
+            if let opposite = CommandLineReader.opposites[option.name] {
+                return .flag(name, nil, "", opposite)
+            }
         }
         throw UsageError("option --\(name): is unknown")
     }
@@ -124,6 +133,7 @@ struct CommandLineReader {
         "netrc-optional": { $0.transfer.netrc = .none },
         "junk-session-cookies": { $0.transfer.dropsSessionCookies = false },
         "remote-header-name": { $0.transfer.heedsProposedNames = false },
+        "remote-time": { $0.download.keepsRemoteTime = false },
         "retry-connrefused": { $0.transfer.retries.includesRefusedConnections = false },
         "retry-all-errors": { $0.transfer.retries.includesAllErrors = false },
     ]

@@ -4,4 +4,6 @@ struct OptionGroup: Sendable {
     var transfer = TransferOptions()
     /// What holds for all.
     var global = GlobalOptions()
+    /// What only `download` has a use for.
+    var download = DownloadWish()
 }

@@ -1,9 +1,10 @@
-/// The options of `get` for its help.
+/// The options of a command for its help.
 enum OptionHelp {
     /// A line for each option that is carried out and has something to say.
-    static let text =
-        (["USAGE: martlet [get] [options] URL…", "", "OPTIONS:"]
-        + OptionTable.all.filter { !$0.help.isEmpty }.map(line)).joined(separator: "\n")
+    static func text(of options: CommandOptions, notes: String = "") -> String {
+        (["USAGE: \(options.usage)", "", "OPTIONS:"] + options.all.filter { !$0.help.isEmpty }.map(line))
+            .joined(separator: "\n") + notes
+    }
 
     private static func line(_ option: CurlOption) -> String {
         let letter = option.letter.map { "-\($0), " } ?? "    "

@@ -7,13 +7,8 @@ enum OptionTable {
         request + body + output + redirects + callers + cookies + retries + connection + proxy + security
         + caching + general + refused
 
-    /// By long name.
-    static let byName = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }
-
-    /// By letter.
-    static let byLetter = Dictionary(
-        all.compactMap { option in option.letter.map { ($0, option) } }
-    ) { first, _ in first }
+    /// The same, by name and letter.
+    static let commandOptions = CommandOptions(all, usage: "martlet [get] [options] URL…")
 
     private static let request: [CurlOption] = [
         .value("url", nil, "URL", "a URL, as if it stood by itself") { $0.transfer.urls.append($1) },

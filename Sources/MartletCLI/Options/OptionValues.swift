@@ -19,16 +19,27 @@ enum OptionValues {
         return number
     }
 
-    /// Bytes: `1000`, `10K`, `2M`, `1G` (of 1,024 each).
-    static func size(_ text: String) throws(UsageError) -> Int? {
+    /// A plain number within bounds.
+    static func number(
+        _ text: String, in range: ClosedRange<Int>, _ option: String
+    ) throws(UsageError) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw UsageError(
+                "option \(option): “\(text)” is not a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// Bytes: `1000`, `10K`, `2M`, `1G` (of 1,024 each); 0 is "no limit".
+    static func size(_ text: String, _ option: String = "--max-filesize") throws(UsageError) -> Int? {
         let units: [Character: Int] = ["k": 1 << 10, "m": 1 << 20, "g": 1 << 30]
         let unit = text.last.flatMap { units[Character($0.lowercased())] }
         let digits = unit == nil ? text[...] : text.dropLast()
         guard let number = Int(digits), number >= 0 else {
-            throw UsageError("option --max-filesize: “\(text)” is not a number of bytes")
+            throw UsageError("option \(option): “\(text)” is not a number of bytes")
         }
         let (bytes, overflow) = number.multipliedReportingOverflow(by: unit ?? 1)
-        guard !overflow else { throw UsageError("option --max-filesize: “\(text)” is too large") }
+        guard !overflow else { throw UsageError("option \(option): “\(text)” is too large") }
         return bytes == 0 ? nil : bytes
     }
 

@@ -1,0 +1,140 @@
+/// The picture of downloads on a terminal: a line for each that runs, and one for all of them last. Pure: what is shown
+/// follows from what is given, and no line is wider than the terminal has columns, less one.
+struct DownloadBars: Sendable {
+    /// Columns and lines of the terminal.
+    var size: TerminalSize
+    /// Whether more than ASCII may be used.
+    var usesUnicode: Bool
+    /// Whether colours may be used.
+    var usesColour: Bool
+
+    /// What stands in a line besides the name: chosen by the width alone, so that lines have columns.
+    private struct Layout {
+        /// Columns of the bar at the least; 0 for none.
+        var bar = 0
+        /// Columns of the percentage.
+        var percent = 0
+        /// Columns of the bytes.
+        var amount = 0
+        /// Columns of rate and time, or of what keeps bytes from coming.
+        var tail: Int
+        /// Columns of the name at the least.
+        var name: Int
+
+        var parts: Int { [bar, percent, amount, tail].reduce(0) { $0 + ($1 > 0 ? $1 + 2 : 0) } }
+    }
+
+    private static let layouts = [
+        Layout(bar: 12, percent: 4, amount: 24, tail: DownloadFigures.longTail, name: 10),
+        Layout(bar: 10, percent: 4, amount: 10, tail: DownloadFigures.longTail, name: 8),
+        Layout(bar: 10, percent: 4, tail: DownloadFigures.longTail, name: 8),
+        Layout(bar: 8, percent: 4, tail: DownloadFigures.shortTail, name: 6),
+        Layout(percent: 4, tail: DownloadFigures.shortTail, name: 4),
+    ]
+
+    private var room: Int { max(1, size.columns - 1) }
+
+    /// The lines. Of more downloads than the terminal has lines the first are shown, and how many more there are.
+    /// - Parameter total: The line for all; `nil` for none.
+    func lines(_ rows: [DownloadRow], total: DownloadTotal?) -> [String] {
+        let names = rows.map { ColumnText.safe($0.name, usesUnicode: usesUnicode) }
+        let layout = DownloadBars.layouts.first { $0.name + $0.parts <= room }
+        var wanted = names.map { ColumnText.width($0) }.max() ?? 0
+        if let total { wanted = max(wanted, ColumnText.width(label(total, columns: .max))) }
+        let nameColumns = layout.map { widthOfNames($0, wanted: wanted) } ?? 0
+        let shownLimit = max(1, size.rows - 1 - (total == nil ? 0 : 1))
+        let shown = rows.count > shownLimit ? max(0, shownLimit - 1) : rows.count
+        var lines = zip(names, rows).prefix(shown).map { name, row in
+            line(name, row, layout, nameColumns)
+        }
+        if shown < rows.count {
+            lines.append(ColumnText.cut("and \(rows.count - shown) more", to: room, usesUnicode: usesUnicode))
+        }
+        if let total {
+            let columns = layout == nil ? compactNameColumns(total.row) : nameColumns
+            lines.append(line(label(total, columns: columns), total.row, layout, nameColumns))
+        }
+        return lines
+    }
+
+    /// Without a bar names have all that is left; else long ones two thirds of it, up to a third of the line.
+    private func widthOfNames(_ layout: Layout, wanted: Int) -> Int {
+        guard layout.bar > 0 else { return room - layout.parts }
+        let spare = room - layout.parts - layout.name
+        return max(layout.name, min(wanted, layout.name + spare * 2 / 3, room / 3))
+    }
+
+    private func line(_ name: String, _ row: DownloadRow, _ layout: Layout?, _ nameColumns: Int) -> String {
+        let figures = DownloadFigures(row)
+        guard let layout else { return compactLine(name, row) }
+        let cut = ColumnText.cut(name, to: nameColumns, usesUnicode: usesUnicode)
+        var parts = [ColumnText.fitted(cut, to: nameColumns)]
+        let barColumns = room - nameColumns - layout.parts + layout.bar
+        if let fraction = row.fraction {
+            if layout.bar > 0 { parts.append(bar(fraction, columns: barColumns)) }
+            parts.append(
+                ColumnText.fitted(DownloadFigures.percent(fraction), to: layout.percent, isRight: true))
+            if layout.amount > 0 {
+                let amount = layout.amount > 10 ? figures.amountOfTotal : figures.amount
+                parts.append(ColumnText.fitted(amount, to: layout.amount, isRight: true))
+            }
+        } else {
+            // Without a whole there is no bar: the bytes have its place.
+            let joined = [layout.bar > 0 ? barColumns : 0, layout.percent, layout.amount].filter { $0 > 0 }
+            let columns = joined.reduce(-2) { $0 + $1 + 2 }
+            let amount = columns < 10 ? figures.shortAmount : figures.amount
+            parts.append(ColumnText.fitted(amount, to: columns, isRight: true))
+        }
+        let isLong = layout.tail >= DownloadFigures.longTail
+        parts.append(
+            coloured(ColumnText.fitted(isLong ? figures.tail : figures.shortStatus, to: layout.tail), row))
+        return parts.joined(separator: "  ")
+    }
+
+    // MARK: Where there is hardly any room
+
+    private func compactNameColumns(_ row: DownloadRow) -> Int {
+        max(0, room - 2 - ColumnText.width(compactFigure(row)))
+    }
+
+    private func compactFigure(_ row: DownloadRow) -> String {
+        let figures = DownloadFigures(row)
+        if row.isStalled || row.phase != .receiving { return figures.shortStatus }
+        return row.fraction.map(DownloadFigures.percent) ?? figures.shortAmount
+    }
+
+    /// A name and one figure.
+    private func compactLine(_ name: String, _ row: DownloadRow) -> String {
+        let columns = compactNameColumns(row)
+        let figure = String(ColumnText.prefix(of: compactFigure(row), columns: room))
+        guard columns >= 3 else { return coloured(figure, row) }
+        let cut = ColumnText.cut(name, to: columns, usesUnicode: usesUnicode)
+        return "\(ColumnText.fitted(cut, to: columns))  \(coloured(figure, row))"
+    }
+
+    private func label(_ total: DownloadTotal, columns: Int) -> String {
+        let failed = total.failedCount > 0 ? ", \(total.failedCount) failed" : ""
+        let long = "\(total.finishedCount) of \(total.fileCount) files\(failed)"
+        return ColumnText.width(long) <= columns ? long : "\(total.finishedCount)/\(total.fileCount)"
+    }
+
+    // MARK: Marks
+
+    private func bar(_ fraction: Double, columns: Int) -> String {
+        // Full only when it is: the last column stays empty until then.
+        let done = fraction >= 1 ? columns : min(columns - 1, Int(Double(columns) * fraction))
+        let full = String(repeating: usesUnicode ? "━" : "#", count: max(0, done))
+        let empty = String(repeating: usesUnicode ? "─" : ".", count: max(0, columns - done))
+        guard usesColour else { return full + empty }
+        return "\u{1B}[32m\(full)\u{1B}[2;39m\(empty)\u{1B}[0m"
+    }
+
+    private func coloured(_ text: String, _ row: DownloadRow) -> String {
+        guard usesColour else { return text }
+        switch row.phase {
+        case .waiting: return "\u{1B}[33m\(text)\u{1B}[0m"
+        case .receiving where row.isStalled: return "\u{1B}[33m\(text)\u{1B}[0m"
+        default: return text
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import ArgumentParser
+import Martlet
+
+/// `martlet download`: files, in segments, resumed and verified; with options that are read as those of `get`.
+struct DownloadCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "download",
+        abstract: "Download files: in segments, resumed where they were cut, verified, with progress bars.",
+        discussion: "“martlet download --help” lists the options.")
+
+    @Argument(parsing: .captureForPassthrough, help: "Options and URLs, in any order.")
+    var words: [String] = []
+
+    mutating func run() async throws {
+        try await DownloadCommand.run(words)
+    }
+
+    /// Carries a command line out.
+    /// - Throws: The exit code.
+    static func run(_ words: [String]) async throws {
+        var reader = CommandLineReader(
+            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
+        do throws(UsageError) {
+            try reader.read(words)
+        } catch {
+            try await fail(error)
+        }
+        ProcessTitle.hideSecrets(of: reader.groups)
+        let group = reader.groups.first ?? DownloadOptionTable.defaults
+        if group.global.showsHelp {
+            throw CleanExit.message(
+                OptionHelp.text(of: DownloadOptionTable.commandOptions, notes: DownloadJSON.help))
+        }
+        if group.global.showsVersion { throw CleanExit.message("martlet \(martletVersion)") }
+        let status: ExitStatus
+        do throws(UsageError) {
+            status = try await DownloadCommand.status(of: group)
+        } catch {
+            guard !group.global.isSilent || group.global.showsErrors else { throw error.status }
+            try await fail(error)
+        }
+        if status != .success { throw status }
+    }
+
+    private static func fail(_ error: UsageError) async throws(ExitStatus) -> Never {
+        await Console.complain("martlet: (\(error.status.code)) \(error)\n")
+        throw error.status
+    }
+
+    private static func status(of group: OptionGroup) async throws(UsageError) -> ExitStatus {
+        guard group.download.stateFolder == nil else {
+            throw UsageError("option --state: queues that outlive the program are not supported yet")
+        }
+        var lists: [DownloadListEntry] = []
+        for name in group.download.lists {
+            let bytes = try InputFile.contents(of: name)
+            lists += try DownloadList.entries(
+                of: bytes, named: name, takesBracesLiterally: group.transfer.takesBracesLiterally)
+        }
+        let caller = try await CallerPlan.load(group.transfer)
+        let plans = try DownloadPlan.plans(for: group, lists: lists, caller: caller)
+        let session = HTTPSession(configuration: try await configuration(group, plans, caller))
+        let form = DownloadForm(
+            group.global, isTerminal: Console.errorIsTerminal, usesUnicode: Environment.speaksUTF8
+        ) { Environment[$0] }
+        let wish = group.download
+        let screen = DownloadScreen(form: form, fileCount: plans.count)
+        let runner = DownloadRunner(
+            plans: plans, group: group, starter: SessionDownloads(session: session), screen: screen,
+            limits: (wish.fileLimit, wish.fileLimitPerHost))
+        // Unstructured: it ends with the session.
+        let telling = group.global.isVerbose ? tellEvents(of: session, on: screen, form) : nil
+        let status = await runner.run { await Interrupts.next() }
+        telling?.cancel()
+        if let name = group.transfer.cookieOutput, let jar = session.configuration.cookies {
+            await CookiePlan.write(jar, to: name, group.global)
+        }
+        return status
+    }
+
+    private static func configuration(
+        _ group: OptionGroup, _ plans: [DownloadPlan], _ caller: CallerPlan
+    ) async throws(UsageError) -> SessionConfiguration {
+        let options = group.transfer
+        let usesTLS = options.followsRedirects || plans.contains { $0.url.scheme == .https }
+        var configuration = try SessionPlan.configuration(for: options, usesTLS: usesTLS)
+        if let rate = group.download.rate {
+            configuration.bandwidth.total.down = .bytesPerSecond(rate)
+        }
+        // As browsers have: many files of many segments are to look like no attack.
+        configuration.pool.connectionsPerHost = max(6, group.download.segments)
+        if CookiePlan.isActive(options) {
+            let jar = CookiePlan.makeJar()
+            await CookiePlan.fill(jar, for: options)
+            configuration.cookies = jar
+        }
+        return configuration
+    }
+
+    /// `-v`: what the session does, a line each.
+    private static func tellEvents(
+        of session: HTTPSession, on screen: DownloadScreen, _ form: DownloadForm
+    ) -> Task<Void, Never>? {
+        guard form.progress != .json else { return nil }
+        let events = session.events
+        return Task {
+            for await event in events {
+                await screen.say("* \(ColumnText.safe(event.description, usesUnicode: form.usesUnicode))")
+            }
+        }
+    }
+}

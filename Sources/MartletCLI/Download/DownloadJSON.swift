@@ -1,0 +1,162 @@
+import Martlet
+
+/// What is said of downloads to programs: a JSON object a line.
+enum DownloadJSON {
+    /// What the lines hold, for the help.
+    static let help = """
+
+
+        PROGRESS, on standard error:
+          auto    bar on a terminal, plain elsewhere
+          bar     a line for each file that runs, and one for all; plain where there is no terminal
+          plain   lines: what happens, and every 9 s how far each file is
+          json    a JSON object a line. Each has "event". All but "progress" and "ended" have "id", the number of the
+                  file from 1, "name" and "url", and none of them is left out:
+                    started    resumed: bytes that were there
+                    restarted  reason: changed, rangesRefused, notResumable or overlapDiffers
+                    retrying   code, message, delay in seconds, failures in a row
+                    verifying  all bytes are there
+                    finished   path, bytes, resumed, received, verified: checksums
+                    failed     code, message, exit: the exit code for it, kept: bytes that are kept
+                    paused     kept
+                  Twice a second "progress": bytes, total (null: not known), rate in bytes a second, left in seconds
+                  (null: not known), stalled in seconds, finished, failed and files: how many; and in "downloads" those
+                  that run: id, name, bytes, total, resumed, rate, left, stalled, connections, state: starting,
+                  receiving, waiting or verifying. The last line is "ended": ok, exit, files, finished, failed, received.
+          none    errors alone; with -s not even those
+
+        LISTS (-i): a URL a line; below it, indented, what is special about it:
+          https://example.com/disk.img
+            out=disk-1.img
+            checksum=sha256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+            header=X-Mirror: 2
+
+        EXIT CODES: those of get, and 33: the server answers with another part than was asked for; 100: a checksum does
+        not match; 101: the file changed again and again; 102: what is there cannot be gone on with; 105: the disk is
+        full; 106: another download is about the same file; 130: SIGINT, and what has come is kept. Of several failures
+        that of the first URL counts.
+        """
+
+    /// What a line is about.
+    struct Subject: Hashable, Sendable {
+        /// The file's number, from 1.
+        var id: Int
+        /// What it is called.
+        var name: String
+        /// Where it is.
+        var url: String
+    }
+
+    /// The line of an event; `nil` for those that the outcome has a line for.
+    static func line(_ event: DownloadEvent, _ subject: Subject) -> String? {
+        switch event {
+        case .started(let resumed): line("started", subject, [("resumed", .number(resumed))])
+        case .restarted(let reason): line("restarted", subject, [("reason", .string(reason.rawValue))])
+        case .retrying(let error, let delay, let failures):
+            line(
+                "retrying", subject,
+                [
+                    ("code", .string(error.code.rawValue)), ("message", .string(error.message)),
+                    ("delay", seconds(delay)), ("failures", .number(failures)),
+                ])
+        case .verifying: line("verifying", subject, [])
+        case .finished, .failed, .paused, .cancelled: nil
+        }
+    }
+
+    /// The line of what came of a download.
+    static func line(_ outcome: DownloadOutcome, _ subject: Subject, kept: UInt64) -> String {
+        switch outcome {
+        case .finished(let result):
+            return line(
+                "finished", subject,
+                [
+                    ("path", .string(result.path.string)), ("bytes", .number(result.byteCount)),
+                    ("resumed", .number(result.resumedByteCount)),
+                    ("received", .number(result.receivedByteCount)),
+                    ("verified", .array(result.verified.map { .string($0.description) })),
+                ])
+        case .failed(let error):
+            return failure(outcome, subject, error.code.rawValue, error.message, error.keptByteCount ?? 0)
+        case .outOfTime:
+            let code = HTTPError.Code.timedOut.rawValue
+            return failure(outcome, subject, code, "not complete within its time", kept)
+        case .stopped: return line("paused", subject, [("kept", .number(kept))])
+        }
+    }
+
+    private static func failure(
+        _ outcome: DownloadOutcome, _ subject: Subject, _ code: String, _ message: String, _ kept: UInt64
+    ) -> String {
+        line(
+            "failed", subject,
+            [
+                ("code", .string(code)), ("message", .string(message)),
+                ("exit", .number(outcome.status?.code ?? 0)), ("kept", .number(kept)),
+            ])
+    }
+
+    /// The line of how far they are.
+    static func progress(_ rows: [(id: Int, row: DownloadRow)], total: DownloadTotal) -> String {
+        let row = total.row
+        var members: [(String, JSONValue)] = [("event", .string("progress"))]
+        members += figures(row)
+        members += [
+            ("finished", .number(total.finishedCount)), ("failed", .number(total.failedCount)),
+            ("files", .number(total.fileCount)),
+            (
+                "downloads",
+                .array(
+                    rows.map { id, row in
+                        .object(
+                            [("id", .number(id)), ("name", .string(row.name))] + figures(row) + [
+                                ("resumed", .number(row.resumed)), ("connections", .number(row.connections)),
+                                ("state", .string(state(row.phase))),
+                            ])
+                    })
+            ),
+        ]
+        return JSONWriter.text(.object(members))
+    }
+
+    /// The last line.
+    static func ended(_ total: DownloadTotal, received: UInt64, _ status: ExitStatus) -> String {
+        JSONWriter.text(
+            .object([
+                ("event", .string("ended")), ("ok", .bool(status == .success)),
+                ("exit", .number(status.code)),
+                ("files", .number(total.fileCount)), ("finished", .number(total.finishedCount)),
+                ("failed", .number(total.failedCount)), ("received", .number(received)),
+            ]))
+    }
+
+    private static func line(_ event: String, _ subject: Subject, _ rest: [(String, JSONValue)]) -> String {
+        JSONWriter.text(
+            .object(
+                [
+                    ("event", .string(event)), ("id", .number(subject.id)), ("name", .string(subject.name)),
+                    ("url", .string(subject.url)),
+                ] + rest))
+    }
+
+    private static func figures(_ row: DownloadRow) -> [(String, JSONValue)] {
+        [
+            ("bytes", .number(row.bytes)), ("total", row.total.map { .number($0) } ?? .null),
+            ("rate", .number(Int(min(row.rate, 1e15)))), ("left", row.timeLeft.map(seconds) ?? .null),
+            ("stalled", seconds(row.isStalled ? row.stall : .zero)),
+        ]
+    }
+
+    private static func state(_ phase: DownloadRow.Phase) -> String {
+        switch phase {
+        case .starting: "starting"
+        case .receiving: "receiving"
+        case .waiting: "waiting"
+        case .verifying: "verifying"
+        }
+    }
+
+    private static func seconds(_ duration: Duration) -> JSONValue {
+        .number(WriteOutValue.seconds(duration).text)
+    }
+}

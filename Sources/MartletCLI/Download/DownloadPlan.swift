@@ -1,0 +1,127 @@
+import HTTPTypes
+import Martlet
+import MartletClient
+import SystemPackage
+
+/// One file of the command line, with all that its download needs.
+struct DownloadPlan: Sendable {
+    /// Its place among all, from 1.
+    var number: Int
+    /// Where it is, without user info.
+    var url: HTTPURL
+    /// Where it goes.
+    var target: DownloadTarget
+    /// What it is called before its name is known.
+    var name: String
+    /// How.
+    var options: DownloadOptions
+
+    /// Fields that a download sets itself.
+    private static let ownFields: Set<HTTPField.Name> = [.range, .ifRange, .acceptEncoding]
+
+    /// The plans of a command line: those of its URLs, then those of its lists.
+    /// - Parameter lists: The entries of the lists.
+    static func plans(
+        for group: OptionGroup, lists: [DownloadListEntry], caller: CallerPlan
+    ) throws(UsageError) -> [DownloadPlan] {
+        let (transfer, wish) = (group.transfer, group.download)
+        var entries: [DownloadListEntry] = []
+        for given in transfer.urls {
+            let text = try GivenURL.completed(given, takesBracesLiterally: transfer.takesBracesLiterally)
+            entries.append(DownloadListEntry(place: "option -H", url: try GivenURL.parsed(text)))
+        }
+        if !transfer.destinations.isEmpty || wish.checksum != nil {
+            let option = transfer.destinations.isEmpty ? "--checksum" : "-o"
+            guard entries.count == 1, lists.isEmpty, transfer.destinations.count <= 1 else {
+                throw UsageError("option \(option): goes with one URL; a list (-i) has a line for each")
+            }
+            if case .named(let name)? = transfer.destinations.first { entries[0].output = name }
+            entries[0].checksum = wish.checksum
+        }
+        entries += lists
+        guard !entries.isEmpty || wish.stateFolder != nil else {
+            throw UsageError("no URL was given; try martlet download --help")
+        }
+        var plans: [DownloadPlan] = []
+        for entry in entries {
+            plans.append(try DownloadPlan(entry, group, number: plans.count + 1, caller))
+        }
+        return plans
+    }
+
+    private init(
+        _ entry: DownloadListEntry, _ group: OptionGroup, number: Int, _ caller: CallerPlan
+    ) throws(UsageError) {
+        let wish = group.download
+        self.number = number
+        url = entry.url.withoutUserInfo
+        let folder = FilePath(wish.folder ?? ".")
+        if let output = entry.output {
+            let path =
+                FilePath(output).isAbsolute
+                ? FilePath(output)
+                : wish.folder.map { FilePath($0) }
+                    .map { $0.pushing(FilePath(output)) } ?? FilePath(output)
+            guard let name = path.lastComponent, name.kind == .regular, !output.hasSuffix("/") else {
+                throw UsageError("“\(output)” names no file")
+            }
+            target = .file(path)
+            self.name = name.string
+        } else {
+            target = .folder(folder)
+            name = SuggestedFilename.of(contentDisposition: nil, url: entry.url) ?? RemoteName.placeholder
+        }
+        options = DownloadOptions(
+            segments: wish.segments, checksum: entry.checksum, collision: wish.collision,
+            resumption: wish.resumption,
+            byteLimit: group.transfer.sizeLimit.map { ByteCount($0) } ?? .unlimited,
+            keepsRemoteTime: wish.keepsRemoteTime)
+        if let count = wish.retryCount { options.retry.attempts = count }
+        if let delay = wish.retryDelay {
+            options.retry.firstDelay = delay
+            options.retry.longestDelay = max(delay, options.retry.longestDelay)
+        }
+        if let timeout = wish.stallTimeout {
+            options.stallTimeout = min(max(timeout, .milliseconds(100)), .seconds(86400))
+        }
+        try addFields(entry, group.transfer)
+        if let timeout = group.transfer.connectTimeout {
+            options.request.timeouts = Timeouts(connect: timeout)
+        }
+        options.request.redirects = TransferPlan.redirects(group.transfer)
+        options.request.usesCookies = CookiePlan.isActive(group.transfer)
+        caller.apply(to: &options.request, &options.headers, url: entry.url)
+    }
+
+    private mutating func addFields(
+        _ entry: DownloadListEntry, _ group: TransferOptions
+    ) throws(UsageError) {
+        var lines = try HeaderLines(group.headerLines)
+        for (place, line) in entry.headers {
+            do throws(UsageError) {
+                try lines.add(line)
+            } catch {
+                throw UsageError("\(place): \(error.description.dropFirst("option -H: ".count))")
+            }
+        }
+        for name in DownloadPlan.ownFields where lines.fields[name] != nil || lines.omitted.contains(name) {
+            let place = entry.headers.first { $0.line.lowercased().hasPrefix(name.canonicalName) }?.place
+            throw UsageError("\(place ?? "option -H"): a download has a \(name.rawName) of its own")
+        }
+        if let referer = group.referer, !referer.isEmpty { lines.setDefault(.referer, referer) }
+        if let agent = group.userAgent {
+            if agent.isEmpty { lines.omit(.userAgent) } else { lines.setDefault(.userAgent, agent) }
+        }
+        if !group.cookies.isEmpty { lines.setDefault(.cookie, group.cookies.joined(separator: "; ")) }
+        options.headers = lines.fields
+        options.request.omittedFields = lines.omitted
+    }
+
+    /// The folder that must be there before it begins.
+    var folder: FilePath {
+        switch target {
+        case .folder(let folder): folder
+        case .file(let path): path.removingLastComponent()
+        }
+    }
+}

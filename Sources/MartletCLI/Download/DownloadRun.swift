@@ -1,0 +1,131 @@
+import FoundationEssentials
+import Martlet
+import SystemPackage
+
+/// Carries one plan out: begins its download, follows it, and ends it when its time is over.
+struct DownloadRun: Sendable {
+    private enum Step: Sendable {
+        case outcome(DownloadOutcome)
+        case timeIsOver
+        case stopped
+    }
+
+    let plan: DownloadPlan
+    /// `-m`.
+    let timeLimit: Duration?
+    /// `--retry-max-time`.
+    let retryTimeLimit: Duration?
+    /// Whether the folder is made where it is missing.
+    let makesFolders: Bool
+    let starter: any DownloadStarting
+    let roster: DownloadRoster
+    let screen: DownloadScreen
+
+    /// Runs it to its end.
+    func run() async -> DownloadOutcome {
+        let download: Download
+        do {
+            if makesFolders { try await makeFolder() }
+            download = try await starter.begin(plan)
+        } catch {
+            let outcome = DownloadRun.outcome(of: error)
+            await screen.end(plan, outcome)
+            return outcome
+        }
+        await screen.begin(plan, download)
+        await roster.add(plan.number, download)
+        let outcome = await follow(download)
+        await roster.remove(plan.number)
+        await screen.end(plan, outcome)
+        return outcome
+    }
+
+    private static func outcome(of error: any Error) -> DownloadOutcome {
+        switch error {
+        case let error as HTTPError: .failed(error)
+        case is CancellationError: .stopped
+        default: .failed(HTTPError(.fileFailed, phase: .preparing, message: "\(error)", underlying: error))
+        }
+    }
+
+    private func makeFolder() async throws {
+        let folder = plan.folder.string
+        guard !folder.isEmpty else { return }
+        let failure = await Console.run { () -> String? in
+            do {
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                return nil
+            } catch {
+                return "\(error)"
+            }
+        }
+        if let failure {
+            throw HTTPError(
+                .fileFailed, phase: .preparing, message: "the folder “\(folder)” cannot be made: \(failure)")
+        }
+    }
+
+    // MARK: Following
+
+    private func follow(_ download: Download) async -> DownloadOutcome {
+        await withTaskGroup(of: Step.self) { group in
+            group.addTask { .outcome(await events(of: download)) }
+            group.addTask {
+                await roster.untilStopped()
+                return .stopped
+            }
+            if let timeLimit {
+                group.addTask {
+                    await DownloadRun.beginning(of: download)
+                    guard (try? await Task.sleep(for: timeLimit)) != nil else { return .stopped }
+                    await download.pause()
+                    return .timeIsOver
+                }
+            }
+            defer { group.cancelAll() }
+            while let step = await group.next() {
+                switch step {
+                // Nobody else pauses it.
+                case .outcome(.stopped) where timeLimit != nil && !roster.isStopping: return .outOfTime
+                case .outcome(let outcome): return outcome
+                // What was stopped says so itself, unless it had hardly begun, or is of a queue that was closed: then its
+                // state does.
+                case .timeIsOver, .stopped: group.cancelAll()
+                }
+            }
+            return .stopped
+        }
+    }
+
+    /// Waits until a download has had its turn.
+    private static func beginning(of download: Download) async {
+        for await state in download.states {
+            if case .waiting = state { continue }
+            return
+        }
+    }
+
+    private func events(of download: Download) async -> DownloadOutcome {
+        let start = ContinuousClock.now
+        for await event in download.events {
+            await screen.take(event, of: plan.number)
+            switch event {
+            case .finished(let result): return .finished(result)
+            case .failed(let error): return .failed(error)
+            case .paused, .cancelled: return .stopped
+            case .retrying(let error, let delay, _):
+                guard let retryTimeLimit, ContinuousClock.now - start + delay > retryTimeLimit else {
+                    continue
+                }
+                await download.pause()
+                return .failed(error)
+            case .started, .restarted, .verifying: continue
+            }
+        }
+        switch download.state {
+        case .finished(let result): return .finished(result)
+        case .failed(let error): return .failed(error)
+        case .waiting, .running, .verifying, .paused, .cancelled: return .stopped
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import Martlet
+
+/// Shows on standard error how downloads come along, in the form asked for.
+///
+/// Bars are drawn at most ten times a second, each time by one write; lines that stay come with the next of them. The other
+/// forms are written as things happen. A reader of standard error who is slow holds nothing up but this.
+actor DownloadScreen {
+    private static let firstFrame = Duration.milliseconds(400)
+    /// A little less than ten seconds, so that no ten are without a line.
+    private static let lineInterval = Duration.seconds(9)
+
+    private let form: DownloadForm
+    private let text: DownloadText
+    private let start = ContinuousClock.now
+    private var board: DownloadBoard
+    private var sources: [Int: (download: Download, url: String)] = [:]
+    private var block = TerminalBlock()
+    private var shown: (lines: [String], size: TerminalSize)?
+    /// Lines that wait for the next frame.
+    private var notes: [String] = []
+    private var lastLine = Duration.zero
+
+    /// A screen for so many downloads.
+    init(form: DownloadForm, fileCount: Int) {
+        self.form = form
+        text = DownloadText(usesUnicode: form.usesUnicode)
+        board = DownloadBoard(fileCount: fileCount)
+    }
+
+    private var elapsed: Duration { ContinuousClock.now - start }
+
+    // MARK: What happens
+
+    /// A download begins.
+    func begin(_ plan: DownloadPlan, _ download: Download) {
+        sources[plan.number] = (download, plan.url.redacted)
+        board.begin(plan.number, name: plan.name, at: elapsed)
+    }
+
+    /// Something has happened to one.
+    func take(_ event: DownloadEvent, of number: Int) async {
+        board.take(event, of: number, at: elapsed)
+        guard let subject = subject(number) else { return }
+        if form.progress == .json {
+            await say(DownloadJSON.line(event, subject))
+        } else if form.tellsPeople {
+            // Where a bar shows it a line is too much.
+            let isShown = form.progress == .bar && !form.tellsAll
+            switch event {
+            case .retrying where isShown, .verifying where isShown: break
+            default: await say(text.note(event, name: subject.name))
+            }
+        }
+    }
+
+    /// One is over.
+    func end(_ plan: DownloadPlan, _ outcome: DownloadOutcome) async {
+        let download = sources[plan.number]?.download
+        if let download { board.note(await download.newestProgress, of: plan.number, at: elapsed) }
+        if case .finished(let result) = outcome {
+            board.take(.finished(result), of: plan.number, at: elapsed)
+        }
+        if board[plan.number] == nil { board.begin(plan.number, name: plan.name, at: elapsed) }
+        let subject = subject(plan.number) ?? DownloadJSON.Subject(id: plan.number, name: plan.name, url: "")
+        let tracker = board[plan.number]
+        let kept = tracker?.progress.completedByteCount ?? 0
+        let time = elapsed - (tracker?.start ?? elapsed)
+        board.end(plan.number, outcome, at: elapsed)
+        sources[plan.number] = nil
+        if form.progress == .json {
+            await say(DownloadJSON.line(outcome, subject, kept: kept))
+        } else if outcome.status == nil ? form.tellsPeople : form.tellsErrors {
+            await say(text.outcome(outcome, name: subject.name, after: time, kept: kept))
+        }
+    }
+
+    /// Something else is to be told.
+    func say(_ line: String?) async {
+        guard let line else { return }
+        guard form.progress == .bar else { return await Console.complain("\(line)\n") }
+        notes.append(line)
+    }
+
+    private func subject(_ number: Int) -> DownloadJSON.Subject? {
+        guard let source = sources[number], let tracker = board[number] else { return nil }
+        return DownloadJSON.Subject(id: number, name: tracker.name, url: source.url)
+    }
+
+    /// Bytes that are there of those that were stopped.
+    var keptByteCount: UInt64 { board.keptByteCount }
+
+    // MARK: Drawing
+
+    /// Draws until it is cancelled.
+    func run() async {
+        guard form.progress != .none else { return }
+        let interval = Duration.milliseconds(form.progress == .bar ? 100 : 500)
+        while (try? await Task.sleep(for: interval)) != nil { await tick() }
+    }
+
+    private func tick() async {
+        for (number, source) in sources {
+            let progress = await source.download.newestProgress
+            board.note(progress, of: number, at: elapsed)
+        }
+        let now = elapsed
+        switch form.progress {
+        case .bar: await draw()
+        case .json:
+            await Console.complain(DownloadJSON.progress(rows(at: now), total: board.total(at: now)) + "\n")
+        case .plain where now - lastLine >= DownloadScreen.lineInterval:
+            lastLine = now
+            var lines = rows(at: now).map { text.progress($0.row) }
+            if board.fileCount > 1 { lines.append(text.progress(board.total(at: now))) }
+            await Console.complain(lines.map { "\($0)\n" }.joined())
+        default: break
+        }
+    }
+
+    /// What there is to show of those that do not wait for their turn.
+    private func rows(at time: Duration) -> [(id: Int, row: DownloadRow)] {
+        board.rows(at: time).filter { id, _ in
+            if case .waiting? = sources[id]?.download.state { false } else { true }
+        }
+    }
+
+    private func draw() async {
+        let now = elapsed
+        let size = TerminalSize.current
+        var lines: [String] = []
+        if now >= DownloadScreen.firstFrame {
+            let bars = DownloadBars(size: size, usesUnicode: form.usesUnicode, usesColour: form.usesColour)
+            lines = bars.lines(
+                rows(at: now).map(\.row), total: board.fileCount > 1 ? board.total(at: now) : nil)
+        }
+        if notes.isEmpty, let shown, shown.lines == lines, shown.size == size { return }
+        shown = (lines, size)
+        await write(block.frame(lines, notes: notes))
+    }
+
+    private func write(_ frame: String) async {
+        notes = []
+        Interrupts.cursorIsHidden = block.lineCount > 0
+        await Console.complain(frame)
+    }
+
+    /// Takes the bars away, and tells what came of all.
+    /// - Parameter farewell: What else is to be told.
+    func finish(_ status: ExitStatus, farewell: String? = nil) async {
+        let total = board.total(at: elapsed)
+        switch form.progress {
+        case .json: await say(DownloadJSON.ended(total, received: board.receivedByteCount, status))
+        case .bar, .plain:
+            if board.fileCount > 1 {
+                await say(text.summary(total, received: board.receivedByteCount, after: elapsed))
+            }
+        default: break
+        }
+        if form.tellsErrors, form.progress != .json { await say(farewell) }
+        if form.progress == .bar { await write(block.end(notes: notes)) }
+    }
+}

@@ -1,0 +1,10 @@
+import Martlet
+
+/// What begins downloads for the runner, and stops them.
+protocol DownloadStarting: Sendable {
+    /// Begins one, or gives it its place in a queue.
+    /// - Throws: Why it cannot be begun: an `HTTPError`.
+    func begin(_ plan: DownloadPlan) async throws -> Download
+    /// Stops downloads so that they can be gone on with, in another process too; returns when nothing of them is open.
+    func stop(_ downloads: [Download]) async
+}

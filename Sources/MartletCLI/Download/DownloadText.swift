@@ -1,0 +1,119 @@
+import Martlet
+
+/// What is said of downloads in lines that stay: to people, not to programs.
+struct DownloadText: Sendable {
+    /// Whether more than ASCII may be used.
+    var usesUnicode: Bool
+
+    private func safe(_ text: String) -> String { ColumnText.safe(text, usesUnicode: usesUnicode) }
+
+    /// How far one has come.
+    func progress(_ row: DownloadRow) -> String {
+        let figures = DownloadFigures(row)
+        let percent = row.fraction.map { "\(DownloadFigures.percent($0)), " } ?? ""
+        var text = "\(safe(row.name)): \(percent)\(figures.amountOfTotal)"
+        if row.phase == .receiving, !row.isStalled {
+            text += ", \(figures.shortStatus)"
+            if let left = row.timeLeft { text += ", \(ProgressText.time(left)) left" }
+        } else {
+            text += ", \(figures.tail)"
+        }
+        return text
+    }
+
+    /// How far all have come.
+    func progress(_ total: DownloadTotal) -> String {
+        var row = total.row
+        let failed = total.failedCount > 0 ? ", \(total.failedCount) failed" : ""
+        row.name = "total, \(total.finishedCount) of \(total.fileCount) files\(failed)"
+        return progress(row)
+    }
+
+    /// What has happened, where it is worth a line while the download runs.
+    func note(_ event: DownloadEvent, name: String) -> String? {
+        switch event {
+        case .started(let resumed) where resumed > 0:
+            return "\(safe(name)): goes on behind \(ProgressText.size(Double(resumed)))"
+        case .restarted(let reason): return "\(safe(name)): begins anew: \(DownloadText.words(reason))"
+        case .retrying(let error, let delay, _):
+            return "\(safe(name)): \(safe(error.message)); trying again in \(ProgressText.time(delay))"
+        case .verifying: return "\(safe(name)): is verified"
+        case .started, .finished, .failed, .paused, .cancelled: return nil
+        }
+    }
+
+    /// Why a download began anew.
+    static func words(_ reason: DownloadEvent.RestartReason) -> String {
+        switch reason {
+        case .changed: "the file on the server has changed"
+        case .rangesRefused: "the server does not send the part that is missing"
+        case .notResumable: "nothing shows whether what is there is still of the file"
+        case .overlapDiffers: "what is there is not what the server has"
+        }
+    }
+
+    /// What came of one.
+    func outcome(_ outcome: DownloadOutcome, name: String, after elapsed: Duration, kept: UInt64) -> String? {
+        switch outcome {
+        case .finished(let result): return finished(result, elapsed)
+        case .failed(let error):
+            return failure(outcome, name, error.message, kept: error.keptByteCount ?? 0)
+        case .outOfTime:
+            return failure(outcome, name, "not complete within \(ProgressText.time(elapsed))", kept: kept)
+        case .stopped: return nil
+        }
+    }
+
+    private func finished(_ result: DownloadResult, _ elapsed: Duration) -> String {
+        // The working folder goes without saying.
+        let path = result.path.string
+        let name = path.hasPrefix("./") ? String(path.dropFirst(2)) : path
+        var text = "\(safe(name)): \(ProgressText.size(Double(result.byteCount)))"
+        text += " in \(ProgressText.time(elapsed)), \(DownloadText.rate(result.receivedByteCount, elapsed))"
+        if result.resumedByteCount > 0 {
+            text += "; \(ProgressText.size(Double(result.resumedByteCount))) were there before"
+        }
+        if !result.verified.isEmpty {
+            text += "; \(result.verified.map(\.algorithm.rawValue).joined(separator: ", ")) verified"
+        }
+        return text
+    }
+
+    private func failure(_ outcome: DownloadOutcome, _ name: String, _ message: String, kept: UInt64)
+        -> String
+    {
+        let rest = kept > 0 ? "; \(ProgressText.size(Double(kept))) are kept, to go on with" : ""
+        return "martlet: (\(outcome.status?.code ?? 0)) \(safe(name)): \(safe(message))\(rest)"
+    }
+
+    /// What came of all.
+    func summary(_ total: DownloadTotal, received: UInt64, after elapsed: Duration) -> String {
+        let failed = total.failedCount > 0 ? ", \(total.failedCount) failed" : ""
+        return "total: \(total.finishedCount) of \(total.fileCount) files\(failed), "
+            + "\(ProgressText.size(Double(received))) in \(ProgressText.time(elapsed)), "
+            + DownloadText.rate(received, elapsed)
+    }
+
+    /// How to go on after a signal.
+    /// - Parameters:
+    ///   - left: The URLs of those that are not complete.
+    ///   - kept: Bytes of theirs that are there.
+    ///   - stateFolder: The folder of the queue, where there is one.
+    func resumption(left: [String], of count: Int, kept: UInt64, stateFolder: String?) -> String {
+        let amount = kept > 0 ? " \(ProgressText.size(Double(kept))) are kept." : ""
+        if let stateFolder {
+            return "martlet: stopped.\(amount) To go on: martlet download --state \(safe(stateFolder))"
+        }
+        if left.count == count {
+            return "martlet: stopped.\(amount) To go on, run the same command again."
+        }
+        let shown = left.prefix(20).map { "\n  \(safe($0))" }.joined()
+        let more = left.count > 20 ? "\n  and \(left.count - 20) more" : ""
+        return "martlet: stopped.\(amount) To go on, run the command again for what is left:\(shown)\(more)"
+    }
+
+    private static func rate(_ bytes: UInt64, _ elapsed: Duration) -> String {
+        let seconds = elapsed / .seconds(1)
+        return "\(ProgressText.size(seconds > 0 ? Double(bytes) / seconds : 0))/s"
+    }
+}

@@ -1,0 +1,151 @@
+import Martlet
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Options of download")
+struct DownloadOptionTests {
+    private func read(_ words: String...) throws(UsageError) -> OptionGroup {
+        var reader = CommandLineReader(
+            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
+        try reader.read(words)
+        return reader.groups[0]
+    }
+
+    @Test(
+        "Without options: four segments, three files, two of a host, going on, no file replaced, redirects followed"
+    )
+    func defaults() throws {
+        let group = try read("http://h/f")
+        #expect(group.transfer.urls == ["http://h/f"])
+        #expect(group.transfer.followsRedirects)
+        let wish = group.download
+        #expect(wish.segments == 4)
+        #expect(wish.fileLimit == 3)
+        #expect(wish.fileLimitPerHost == 2)
+        #expect(wish.collision == .fail)
+        #expect(wish.resumption == .automatic)
+        #expect(wish.rate == nil && wish.checksum == nil && wish.stateFolder == nil)
+    }
+
+    @Test("Each option of its own does what it says")
+    func own() throws {
+        let digits = String(repeating: "0a", count: 32)
+        let wish = try read(
+            "--dir", "d", "-i", "a", "--input-file", "-", "--segments", "8", "--max-files", "5",
+            "--max-per-host", "4", "--checksum", "SHA-256=\(digits)", "--limit-rate", "2M", "--restart",
+            "--overwrite", "-R", "--state", "s", "--stall-timeout", "7", "--retry", "0", "--retry-delay", "2"
+        ).download
+        #expect(wish.folder == "d")
+        #expect(wish.lists == ["a", "-"])
+        #expect(wish.segments == 8 && wish.fileLimit == 5 && wish.fileLimitPerHost == 4)
+        #expect(wish.checksum?.description == "sha256=\(digits)")
+        #expect(wish.rate == 2 << 20)
+        #expect(wish.resumption == .restart && wish.collision == .overwrite && wish.keepsRemoteTime)
+        #expect(wish.stateFolder == "s" && wish.stallTimeout == .seconds(7))
+        #expect(wish.retryCount == 0 && wish.retryDelay == .seconds(2))
+    }
+
+    @Test("Of options that exclude one another the last one counts")
+    func last() throws {
+        #expect(try read("--restart", "--continue").download.resumption == .automatic)
+        #expect(try read("--continue", "--resume-unverified").download.resumption == .unverified)
+        #expect(try read("--rename", "--overwrite", "--fail-if-exists").download.collision == .fail)
+        #expect(try read("--overwrite", "--rename").download.collision == .rename)
+        #expect(try read("-R", "--no-remote-time").download.keepsRemoteTime == false)
+        #expect(try read("--no-location").transfer.followsRedirects == false)
+    }
+
+    @Test("Options of get for headers, callers, TLS, proxies and clocks are read alike")
+    func shared() throws {
+        let group = try read(
+            "-H", "A: b", "-A", "agent", "-u", "me:word", "-x", "http://proxy:1", "--cacert", "ca",
+            "--connect-timeout", "5", "-m", "9", "-sSv4", "--max-redirs", "3", "-b", "a=b", "--unix-socket",
+            "u")
+        #expect(group.transfer.headerLines == ["A: b"])
+        #expect(group.transfer.userAgent == "agent" && group.transfer.user == "me:word")
+        #expect(group.transfer.proxy.address == "http://proxy:1" && group.transfer.authorityFile == "ca")
+        #expect(group.transfer.connectTimeout == .seconds(5) && group.transfer.totalTimeout == .seconds(9))
+        #expect(group.global.isSilent && group.global.showsErrors && group.global.isVerbose)
+        #expect(group.transfer.families == .ipv4Only && group.transfer.redirectLimit == 3)
+        #expect(group.transfer.cookies == ["a=b"] && group.transfer.unixSocketPath == "u")
+    }
+
+    @Test(
+        "A value that makes no sense is refused, and the message names the option",
+        arguments: [
+            ["--segments", "0"], ["--segments", "65"], ["--segments", "many"], ["--max-files", "0"],
+            ["--max-per-host", "-1"], ["--limit-rate", "fast"], ["--limit-rate", "9999999999999G"],
+            ["--checksum", "crc32=00"], ["--checksum", "sha256=00"], ["--checksum", "sha256"],
+            ["--checksum", "sha256=\(String(repeating: "zz", count: 32))"], ["--stall-timeout", "soon"],
+            ["--retry", "-1"], ["--dir", ""], ["--state", ""], ["--progress", "no"],
+        ])
+    func senseless(_ words: [String]) throws {
+        var reader = CommandLineReader(DownloadOptionTable.commandOptions)
+        let error = try #require(throws: UsageError.self) { try reader.read(words) }
+        #expect(error.status == .usage)
+        #expect(error.description.hasPrefix("option \(words[0]): "), "\(error)")
+    }
+
+    @Test("A second checksum is refused: there is one URL for it")
+    func secondChecksum() throws {
+        let digits = String(repeating: "00", count: 16)
+        #expect(throws: UsageError.self) {
+            try read("--checksum", "md5=\(digits)", "--checksum", "md5=\(digits)")
+        }
+    }
+
+    @Test("-o - is refused with the way to get what is wanted")
+    func standardOutput() throws {
+        let error = try #require(throws: UsageError.self) { try read("-o", "-", "http://h/") }
+        #expect(error.status == .usage)
+        #expect(error.description.contains("martlet get URL"))
+    }
+
+    @Test("Every option of get is carried out here or refused by name; none is unknown")
+    func all() throws {
+        var refusedCount = 0
+        for option in OptionTable.all {
+            let found = try #require(DownloadOptionTable.commandOptions[option.name], "--\(option.name)")
+            guard case .refused(let reason) = found.kind else { continue }
+            refusedCount += 1
+            #expect(!reason.isEmpty)
+            let error = try #require(throws: UsageError.self) { try read("--\(option.name)", "x") }
+            #expect(error.status == .usage)
+            #expect(error.description.hasPrefix("option --\(option.name): "))
+        }
+        #expect(refusedCount > 100)
+    }
+
+    @Test(
+        "What makes no sense for a download is refused by its letter too",
+        arguments: ["-X", "-d", "-F", "-T", "-G", "-I", "-O", "-J", "-D", "-w", "-r", "-C", "-Z"])
+    func letters(_ letter: String) throws {
+        let error = try #require(throws: UsageError.self) { try read(letter, "x") }
+        #expect(error.description.hasPrefix("option \(letter): "))
+        #expect(!error.description.contains("unknown"))
+    }
+
+    @Test("The letters of its own stand before those of get: -i is a list, -R the time")
+    func ownLetters() throws {
+        #expect(try read("-i", "list").download.lists == ["list"])
+        #expect(try read("-R").download.keepsRemoteTime)
+    }
+
+    @Test("The help has a line for each option of its own, and tells the fields of JSON and the exit codes")
+    func help() {
+        let text = OptionHelp.text(of: DownloadOptionTable.commandOptions, notes: DownloadJSON.help)
+        for name in [
+            "output", "dir", "input-file", "segments", "max-files", "max-per-host", "checksum", "limit-rate",
+            "continue", "restart", "fail-if-exists", "overwrite", "rename", "resume-unverified",
+            "remote-time",
+            "progress", "header", "user", "cacert", "proxy", "retry", "connect-timeout",
+        ] { #expect(text.contains("--\(name)"), "\(name)") }
+        for word in [
+            "started", "restarted", "retrying", "verifying", "finished", "failed", "ended", "105", "out=",
+        ] {
+            #expect(text.contains(word), "\(word)")
+        }
+        #expect(!text.contains("--form") && !text.contains("--data"))
+    }
+}

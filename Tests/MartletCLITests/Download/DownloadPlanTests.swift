@@ -1,0 +1,115 @@
+import HTTPTypes
+import Martlet
+import SystemPackage
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Plans of downloads")
+struct DownloadPlanTests {
+    private func plans(_ words: [String], list: String = "") async throws -> [DownloadPlan] {
+        var reader = CommandLineReader(
+            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
+        try reader.read(words)
+        let group = reader.groups[0]
+        return try DownloadPlan.plans(
+            for: group, lists: try DownloadList.entries(of: Array(list.utf8), named: "list"),
+            caller: try await CallerPlan.load(group.transfer))
+    }
+
+    @Test("A URL alone goes into the folder, under the name that the server or the URL gives")
+    func folder() async throws {
+        let plan = try await plans(["h/a/b%20c.zip?q"])[0]
+        #expect(plan.url.absoluteString == "http://h/a/b%20c.zip?q")
+        #expect(plan.target == .folder("."))
+        #expect(plan.name == "b c.zip")
+        #expect(try await plans(["--dir", "d", "http://h/"])[0].target == .folder("d"))
+        #expect(try await plans(["http://h/"])[0].name == "download")
+    }
+
+    @Test("-o and out= name the file, within --dir unless they are absolute")
+    func names() async throws {
+        #expect(try await plans(["-o", "x/f", "http://h/"])[0].target == .file("x/f"))
+        #expect(try await plans(["--dir", "d", "-o", "x/f", "http://h/"])[0].target == .file("d/x/f"))
+        #expect(try await plans(["--dir", "d", "-o", "/x/f", "http://h/"])[0].target == .file("/x/f"))
+        let listed = try await plans(["--dir", "d"], list: "http://h/1\n out=f\nhttp://h/2\n")
+        #expect(listed.map(\.target) == [.file("d/f"), .folder("d")])
+        #expect(listed.map(\.number) == [1, 2])
+        #expect(listed.map(\.name) == ["f", "2"])
+    }
+
+    @Test("URLs of the command line come before those of lists")
+    func order() async throws {
+        let plans = try await plans(["http://h/3", "http://h/1"], list: "http://h/2\n")
+        #expect(plans.map(\.url.path) == ["/3", "/1", "/2"])
+        #expect(plans.map(\.number) == [1, 2, 3])
+    }
+
+    @Test("Options become those of the download")
+    func options() async throws {
+        let plan = try await plans([
+            "--segments", "7", "--rename", "--resume-unverified", "-R", "--max-filesize", "1K", "--retry",
+            "9",
+            "--retry-delay", "60", "--stall-timeout", "0.01", "--connect-timeout", "4", "-A", "agent", "-e",
+            "http://from/", "-H", "X-A: 1", "-H", "Accept:", "-b", "a=b", "--max-redirs", "2", "http://h/f",
+        ])[0]
+        let options = plan.options
+        #expect(options.segments == 7 && options.collision == .rename && options.resumption == .unverified)
+        #expect(options.keepsRemoteTime && options.byteLimit == ByteCount(1024))
+        #expect(options.retry.attempts == 9 && options.retry.firstDelay == .seconds(60))
+        #expect(options.retry.longestDelay == .seconds(60), "never shorter than the first")
+        #expect(options.stallTimeout == .milliseconds(100), "the least there is")
+        #expect(options.request.timeouts?.connect == .seconds(4))
+        #expect(options.headers[.userAgent] == "agent" && options.headers[.referer] == "http://from/")
+        #expect(options.headers[.cookie] == "a=b")
+        #expect(options.request.omittedFields == [.accept])
+    }
+
+    @Test("User info and -u become credentials, and stay out of the URL")
+    func credentials() async throws {
+        let plan = try await plans(["http://me:s3cret@h/f"])[0]
+        #expect(plan.url.absoluteString == "http://h/f")
+        #expect(plan.options.request.authentication?.credentials != nil)
+        #expect(plan.options.headers[.authorization] == nil)
+        let other = try await plans(["-u", "me:s3cret", "http://h/f"])[0]
+        #expect(other.options.request.authentication?.credentials != nil)
+        #expect(!"\(other)".contains("s3cret"), "nothing that prints a plan shows a password")
+    }
+
+    @Test("Fields of list lines are added to those of -H, and a bad one is refused with its line")
+    func fields() async throws {
+        let plan = try await plans(["-H", "A: 1"], list: "http://h/\n header=B: 2\n")[0]
+        #expect(plan.options.headers.map(\.value) == ["1", "2"])
+        for (line, words) in [
+            ("no colon", "has no colon"), ("A b: c", "is not a field name"), ("Range: bytes=0-1", "Range"),
+            ("if-range: x", "If-Range"), ("Accept-Encoding:", "Accept-Encoding"),
+        ] {
+            let error = try await #require(throws: UsageError.self) {
+                try await plans([], list: "http://h/\n header=X: y\n header=\(line)\n")
+            }
+            #expect(error.description.hasPrefix("list, line 3: "), "\(error)")
+            #expect(error.description.lowercased().contains(words.lowercased()), "\(error)")
+        }
+        let error = try await #require(throws: UsageError.self) {
+            try await plans(["-H", "Range: bytes=0-1", "http://h/"])
+        }
+        #expect(error.description.hasPrefix("option -H: "))
+    }
+
+    @Test(
+        "What does not fit together is refused",
+        arguments: [
+            [], ["-o", "f", "http://h/1", "http://h/2"], ["-o", "f", "-o", "g", "http://h/1"],
+            ["--checksum", "md5=00000000000000000000000000000000", "http://h/1", "http://h/2"], ["-o", "f"],
+            ["-o", "..", "http://h/"], ["-o", "a/", "http://h/"], ["-o", "/", "http://h/"],
+        ])
+    func misfit(_ words: [String]) async throws {
+        let error = try await #require(throws: UsageError.self) { try await plans(words) }
+        #expect(error.status == .usage)
+    }
+
+    @Test("A queue's folder needs no URL")
+    func state() async throws {
+        #expect(try await plans(["--state", "s"]).isEmpty)
+    }
+}

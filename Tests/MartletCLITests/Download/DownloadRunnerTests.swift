@@ -1,0 +1,113 @@
+import Martlet
+import MartletDownloads
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Running downloads of a command line", .timeLimit(.minutes(10)))
+struct DownloadRunnerTests {
+    private func run(
+        _ words: [String], _ downloads: FakeDownloads,
+        interruption: @escaping @Sendable () async -> Int32 = {
+            // None comes; a cancelled sleep would be none either.
+            while true { try? await Task.sleep(for: .seconds(3600)) }
+        }
+    ) async throws -> MartletCLI.ExitStatus {
+        var reader = CommandLineReader(
+            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
+        try reader.read(["-s"] + words)
+        let group = reader.groups[0]
+        let plans = try DownloadPlan.plans(
+            for: group, lists: [], caller: try await CallerPlan.load(group.transfer))
+        let form = DownloadForm(group.global, isTerminal: false, usesUnicode: true) { _ in nil }
+        let runner = DownloadRunner(
+            plans: plans, group: group, starter: downloads,
+            screen: DownloadScreen(form: form, fileCount: plans.count),
+            limits: (group.download.fileLimit, group.download.fileLimitPerHost))
+        return await runner.run(interruption: interruption)
+    }
+
+    @Test("All that come are a success, and each was begun once")
+    func success() async throws {
+        let downloads = FakeDownloads { fake, _ in fake.finish() }
+        let status = try await run((1...20).map { "http://h\($0 % 4)/\($0)" }, downloads)
+        #expect(status == .success)
+        #expect(Set(downloads.fakes.map(\.plan.number)) == Set(1...20))
+    }
+
+    @Test("The exit code is that of the first URL that failed, whichever failed first")
+    func firstFailure() async throws {
+        let downloads = FakeDownloads { fake, all in
+            switch fake.plan.number {
+            case 1: fake.finish()
+            case 2: break
+            default:
+                fake.fail(.diskFull)
+                all.fakes.first { $0.plan.number == 2 }?.fail(.checksumMismatch)
+            }
+        }
+        let status = try await run(["--max-files", "2", "http://a/1", "http://b/2", "http://c/3"], downloads)
+        #expect(status == .checksum)
+    }
+
+    @Test(
+        "Each failure has its exit code",
+        arguments: [
+            (HTTPError.Code.checksumMismatch, 100 as Int32), (.representationChanged, 101),
+            (.notResumable, 102),
+            (.diskFull, 105), (.alreadyInProgress, 106), (.fileExists, 23), (.fileFailed, 23),
+            (.rangeRefused, 33),
+            (.unacceptableStatus, 22), (.timedOut, 28), (.truncated, 18), (.connectFailed, 7),
+            (.resolutionFailed, 6), (.bodyTooLarge, 63), (.tooManyRedirects, 47),
+        ])
+    func codes(_ code: HTTPError.Code, _ status: Int32) async throws {
+        let downloads = FakeDownloads { fake, _ in fake.fail(code) }
+        #expect(try await run(["http://h/"], downloads).code == status)
+    }
+
+    @Test("A signal stops what runs, begins nothing more, and is 130")
+    func interruption() async throws {
+        let (begun, continuation) = AsyncStream<Void>.makeStream()
+        let downloads = FakeDownloads { fake, _ in
+            if fake.plan.number == 1 { fake.finish() }
+            if fake.plan.number == 3 { continuation.yield() }
+        }
+        let status = try await run(["--max-files", "2"] + (1...9).map { "http://h\($0)/" }, downloads) {
+            for await _ in begun { break }
+            return 2
+        }
+        #expect(status.code == 130)
+        #expect(downloads.fakes.count == 3)
+        #expect(downloads.stopCount >= 1)
+        for fake in downloads.fakes.dropFirst() {
+            if case .paused = fake.status.state {
+            } else {
+                Issue.record("\(fake.plan.number) was not stopped")
+            }
+        }
+    }
+
+    @Test("--fail-early stops the others at the first failure, whose exit code it is")
+    func failEarly() async throws {
+        let downloads = FakeDownloads { fake, _ in if fake.plan.number == 2 { fake.fail(.diskFull) } }
+        let status = try await run(
+            ["--fail-early", "--max-files", "2"] + (1...9).map { "http://h\($0)/" }, downloads)
+        #expect(status == .diskFull)
+        #expect(downloads.fakes.count == 2)
+    }
+
+    @Test("-m stops a file when its time is over")
+    func timeLimit() async throws {
+        let downloads = FakeDownloads { _, _ in }
+        #expect(try await run(["-m", "0.01", "http://h/"], downloads) == .timedOut)
+    }
+
+    @Test("--retry-max-time ends the tries when the next one would begin behind it")
+    func retryTimeLimit() async throws {
+        let downloads = FakeDownloads { fake, _ in
+            let error = HTTPError(.connectionLost, phase: .receivingBody, message: "broken")
+            fake.status.events.add(.retrying(error, after: .seconds(3600), failures: 1))
+        }
+        #expect(try await run(["--retry-max-time", "1800", "http://h/"], downloads) == .receiveFailed)
+    }
+}

@@ -1,0 +1,91 @@
+import Martlet
+import SystemPackage
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Lines about downloads")
+struct DownloadTextTests {
+    private let text = DownloadText(usesUnicode: true)
+
+    private func result(_ path: FilePath = "d/f.zip", verified: [Checksum] = []) throws -> DownloadResult {
+        DownloadResult(
+            path: path, byteCount: 3 << 20, resumedByteCount: 1 << 20, receivedByteCount: 2 << 20,
+            verified: verified, url: try HTTPURL("http://h/"))
+    }
+
+    @Test("A line of progress has all figures, and no time left while nothing comes")
+    func progress() {
+        var row = DownloadRow(name: "f", bytes: 1 << 20, total: 4 << 20, rate: 1_048_576)
+        #expect(text.progress(row) == "f: 25%, 1.0 MiB of 4.0 MiB, 1.0 MiB/s, 3.0 s left")
+        row.stall = .seconds(7)
+        #expect(text.progress(row) == "f: 25%, 1.0 MiB of 4.0 MiB, stalled 7 s")
+        row.total = nil
+        row.stall = .zero
+        #expect(text.progress(row) == "f: 1.0 MiB, 1.0 MiB/s")
+        row.total = 4 << 20
+        let total = DownloadTotal(fileCount: 3, finishedCount: 1, failedCount: 1, row: row)
+        #expect(text.progress(total).hasPrefix("total, 1 of 3 files, 1 failed: 25%, "))
+    }
+
+    @Test("A file that is complete is told with its name, what came and what was verified")
+    func finished() throws {
+        let checksum = try Checksum.sha1(String(repeating: "0", count: 40))
+        let line = text.outcome(
+            .finished(try result(verified: [checksum])), name: "f.zip", after: .seconds(2), kept: 0)
+        #expect(line == "d/f.zip: 3.0 MiB in 2.0 s, 1.0 MiB/s; 1.0 MiB were there before; sha1 verified")
+    }
+
+    @Test("A failure is told with its exit code and what is kept")
+    func failed() {
+        var error = HTTPError(.diskFull, phase: .receivingBody, message: "no room in d")
+        error.keptByteCount = 1 << 20
+        let line = text.outcome(.failed(error), name: "f", after: .seconds(2), kept: 0)
+        #expect(line == "martlet: (105) f: no room in d; 1.0 MiB are kept, to go on with")
+        let late = text.outcome(.outOfTime, name: "f", after: .seconds(12), kept: 1024)
+        #expect(late == "martlet: (28) f: not complete within 12 s; 1.0 KiB are kept, to go on with")
+        #expect(text.outcome(.stopped, name: "f", after: .zero, kept: 1) == nil)
+    }
+
+    @Test("Names and words of others cannot command the terminal, nor end a line")
+    func hostile() throws {
+        let name = "a\u{1B}]0;x\u{7}\r\nb"
+        let error = HTTPError(.unacceptableStatus, phase: .awaitingHead, message: "said \u{1B}[2J\n")
+        let lines = [
+            text.progress(DownloadRow(name: name)), text.note(.started(resumedByteCount: 1), name: name),
+            text.note(.restarted(.changed), name: name),
+            text.note(.retrying(error, after: .seconds(1), failures: 1), name: name),
+            text.note(.verifying, name: name),
+            text.outcome(.failed(error), name: name, after: .zero, kept: 0),
+            text.outcome(.finished(try result(FilePath(name))), name: name, after: .zero, kept: 0),
+            text.resumption(left: [name], of: 2, kept: 0, stateFolder: nil),
+            text.resumption(left: [name], of: 1, kept: 0, stateFolder: name),
+        ]
+        for line in lines {
+            let line = try #require(line)
+            #expect(!line.contains("\u{1B}") && !line.contains("\u{7}") && !line.contains("\r"))
+        }
+    }
+
+    @Test("After a signal it is told how to go on")
+    func resumption() {
+        #expect(
+            text.resumption(left: ["http://h/f"], of: 1, kept: 2048, stateFolder: nil)
+                == "martlet: stopped. 2.0 KiB are kept. To go on, run the same command again.")
+        let some = text.resumption(left: ["http://h/f"], of: 2, kept: 0, stateFolder: nil)
+        #expect(some == "martlet: stopped. To go on, run the command again for what is left:\n  http://h/f")
+        let many = text.resumption(left: (1...30).map { "http://h/\($0)" }, of: 40, kept: 0, stateFolder: nil)
+        #expect(many.hasSuffix("http://h/20\n  and 10 more"))
+        #expect(
+            text.resumption(left: ["u"], of: 2, kept: 0, stateFolder: "s").hasSuffix(
+                "martlet download --state s"))
+    }
+
+    @Test("Each reason to begin anew has words")
+    func reasons() {
+        let reasons: [DownloadEvent.RestartReason] = [
+            .changed, .rangesRefused, .notResumable, .overlapDiffers,
+        ]
+        #expect(Set(reasons.map(DownloadText.words)).count == 4)
+    }
+}

@@ -1,0 +1,78 @@
+import Martlet
+import MartletClient
+import MartletDownloads
+import SystemPackage
+import Synchronization
+
+@testable import MartletCLI
+
+/// Downloads that do what a test says.
+final class FakeDownloads: DownloadStarting {
+    /// One of them.
+    final class Fake: Download.Controller {
+        let plan: DownloadPlan
+        let status = DownloadStatus(.running)
+
+        init(_ plan: DownloadPlan) {
+            self.plan = plan
+        }
+
+        func finish() {
+            let result = DownloadResult(
+                path: FilePath(plan.name), byteCount: 10, receivedByteCount: 10, url: plan.url)
+            end(.finished(result), .finished(result))
+        }
+
+        func fail(_ code: HTTPError.Code) {
+            let error = HTTPError(code, phase: .preparing, message: "\(code)")
+            end(.failed(error), .failed(error))
+        }
+
+        private func end(_ state: DownloadState, _ event: DownloadEvent) {
+            status.become(state)
+            status.events.add(event)
+            status.events.end()
+        }
+
+        func pause() async {
+            guard !status.state.isOver else { return }
+            status.become(.paused)
+            status.events.add(.paused)
+        }
+
+        func resume(from url: HTTPURL?) async throws {}
+        func cancel() async {}
+        func setPriority(_ priority: DownloadPriority) async {}
+    }
+
+    private struct State {
+        var fakes: [Fake] = []
+        var stopCount = 0
+    }
+
+    private let state = Mutex(State())
+    private let didBegin: @Sendable (Fake, FakeDownloads) -> Void
+
+    /// Downloads of which each is handed to a closure when it has begun.
+    init(_ didBegin: @escaping @Sendable (Fake, FakeDownloads) -> Void) {
+        self.didBegin = didBegin
+    }
+
+    /// Those that were begun, in order.
+    var fakes: [Fake] { state.withLock { $0.fakes } }
+    /// How often all were stopped.
+    var stopCount: Int { state.withLock { $0.stopCount } }
+
+    func begin(_ plan: DownloadPlan) async throws -> Download {
+        let fake = Fake(plan)
+        fake.status.events.add(.started(resumedByteCount: 0))
+        state.withLock { $0.fakes.append(fake) }
+        didBegin(fake, self)
+        return Download(id: DownloadID(UInt64(plan.number)), status: fake.status, controller: fake)
+    }
+
+    func stop(_ downloads: [Download]) async {
+        state.withLock { $0.stopCount += 1 }
+        for download in downloads { await download.pause() }
+    }
+}
