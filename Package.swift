@@ -105,7 +105,10 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "MartletTesting",
-            dependencies: ["MartletWire", "MartletTransport", "MartletClient", httpTypes, systemPackage],
+            dependencies: [
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletClient", httpTypes,
+                systemPackage,
+            ],
             swiftSettings: strict),
         .executableTarget(
             name: "MartletCLI",
@@ -116,7 +119,7 @@ let package = Package(
             name: "MartletFuzzing",
             dependencies: [
                 "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletClient",
-                "MartletXML", "MartletImages", httpTypes,
+                "MartletDownloads", "MartletXML", "MartletImages", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),

@@ -21,8 +21,10 @@ package final class PartFile: Sendable {
 
     private struct State {
         var file: OpenFile
-        /// Counts how often the download began anew.
-        var epoch: UInt32 = 0
+        /// Which beginning of the download the bytes are of: the first, until it begins anew.
+        var epoch: UInt32 = 1
+        /// The last beginning that got an empty file; 0 for none.
+        var renewed: UInt32 = 0
         /// Who wrote the record that is there, as far as that is known.
         var lastOwner: UInt64?
     }
@@ -51,9 +53,12 @@ package final class PartFile: Sendable {
             let file = try files.open(names.part, for: .sharing)
             guard try files.tryLock(file) else { return nil }
             let opened = try files.status(of: file)
+            guard opened.kind == .file else {
+                throw StorageError(operation: "open", path: names.part, code: EEXIST)
+            }
             do throws(StorageError) {
                 let present = try files.status(at: names.part)
-                if present.identity == opened.identity, opened.kind == .file {
+                if present.identity == opened.identity {
                     return PartFile(names: names, files: files, file: file)
                 }
             } catch {
@@ -94,7 +99,7 @@ package final class PartFile: Sendable {
     }
 
     /// Syncs the bytes, then puts a record in the place of the one before.
-    /// - Parameter epoch: How often the download had begun anew when what the record claims was written.
+    /// - Parameter epoch: Which beginning of the download, counted from 1, what the record claims is of.
     package func note(_ record: ResumeRecord, epoch: UInt32) throws(RecordFault) {
         try state.withLock { state throws(RecordFault) in
             guard state.epoch == epoch else { throw .outdated }
@@ -126,14 +131,20 @@ package final class PartFile: Sendable {
 
     /// Makes an empty file the part, in place of what was there, and sets room aside for it.
     ///
-    /// Whoever still writes to the old one writes to a file that has no name any more.
-    /// - Parameter epoch: How often the download has begun anew.
+    /// Whoever still writes to the old one writes to a file that has no name any more. Of several transfers that want an
+    /// empty file for the same beginning, or for an earlier one, only the first gets it.
+    /// - Parameters:
+    ///   - epoch: Which beginning of the download it is for, counted from 1.
+    ///   - total: How long the file will be; nil where that is not known.
     package func renew(epoch: UInt32, expecting total: UInt64?) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
+            guard epoch > state.renewed else { return }
             state.epoch = epoch
             // The record first, and for good: it would claim bytes that are not there.
             if try remove(names.record) { try files.syncFolder(folderPath) }
-            if try files.status(of: state.file).byteCount > 0 {
+            // Somebody may be about to write to one that was given away, though it is still empty.
+            let byteCount = try files.status(of: state.file).byteCount
+            if state.renewed > 0 || byteCount > 0 {
                 _ = try remove(names.nextPart)
                 let next = try files.open(names.nextPart, for: .creatingShared)
                 guard try files.tryLock(next) else {
@@ -141,7 +152,10 @@ package final class PartFile: Sendable {
                 }
                 try files.rename(names.nextPart, to: names.part)
                 state.file = next
+                // A record of the new bytes beside the old ones would be the end of them.
+                try files.syncFolder(folderPath)
             }
+            state.renewed = epoch
             // Small files are written at once as a whole.
             if let total, total > 1 << 20 { try files.allocate(total, for: state.file) }
         }
@@ -160,7 +174,9 @@ package final class PartFile: Sendable {
 
     // MARK: The end
 
-    /// Syncs the file and gives it its name.
+    /// Syncs the file and gives it its name, as a copy where the file itself cannot have it (`EXDEV`).
+    ///
+    /// Whatever fails before the file has its name, the bytes and the record stay.
     /// - Parameters:
     ///   - total: How long it has to be.
     ///   - modified: When it was written last, in seconds since 1970; nil for now.
@@ -175,33 +191,73 @@ package final class PartFile: Sendable {
             }
             if let modified { try files.setModificationTime(modified, of: state.file) }
             try files.sync(state.file)
-            let name = try rename(collision)
-            try files.syncFolder(folderPath)
+            var name = ""
+            do throws(StorageError) {
+                name = try rename(names.part, collision)
+                try files.syncFolder(folderPath)
+            } catch  where error.code == EXDEV {
+                name = try publishCopy(of: state.file, total, collision, modified)
+            }
             // It is there, whatever becomes of the record now: without its bytes it says nothing.
             try? files.remove(names.record)
             return name
         }
     }
 
-    private func rename(_ collision: DownloadOptions.Collision) throws(StorageError) -> String {
+    private func rename(
+        _ source: String, _ collision: DownloadOptions.Collision
+    ) throws(StorageError) -> String {
         switch collision {
         case .overwrite:
-            try files.rename(names.part, to: names.target)
+            try files.rename(source, to: names.target)
             return names.target
         case .fail:
-            try files.renameWithoutReplacing(names.part, to: names.target)
+            try files.renameWithoutReplacing(source, to: names.target)
             return names.target
         case .rename:
             var candidate = names
-            for number in 1...999 {
+            for number in 1...1000 {
                 do throws(StorageError) {
-                    try files.renameWithoutReplacing(names.part, to: candidate.target)
+                    try files.renameWithoutReplacing(source, to: candidate.target)
                     return candidate.target
                 } catch  where error.code == EEXIST {
                     candidate = names.numbered(number)
                 }
             }
             throw StorageError(operation: "rename", path: names.target, code: EEXIST)
+        }
+    }
+
+    /// How much of a file is copied at a time: 1 MiB.
+    private static let pieceByteCount: UInt64 = 1 << 20
+
+    /// Copies the file beside its target and gives the copy the name, where a file cannot be moved within its folder: parts
+    /// of some folders are other file systems' or of other quotas.
+    private func publishCopy(
+        of file: OpenFile, _ total: UInt64, _ collision: DownloadOptions.Collision, _ modified: Int64?
+    ) throws(StorageError) -> String {
+        _ = try remove(names.nextPart)
+        do throws(StorageError) {
+            let copy = try files.open(names.nextPart, for: .creatingShared)
+            var offset: UInt64 = 0
+            while offset < total {
+                let count = Int(min(total - offset, PartFile.pieceByteCount))
+                let bytes = try files.read(file, count: count, at: offset)
+                guard bytes.count == count else {
+                    throw StorageError(operation: "read", path: names.part, code: EIO)
+                }
+                try files.write(all: bytes, to: copy, at: offset)
+                offset += UInt64(count)
+            }
+            if let modified { try files.setModificationTime(modified, of: copy) }
+            try files.sync(copy)
+            let name = try rename(names.nextPart, collision)
+            try files.syncFolder(folderPath)
+            try? files.remove(names.part)
+            return name
+        } catch {
+            try? files.remove(names.nextPart)
+            throw error
         }
     }
 

@@ -156,7 +156,7 @@ package struct ResumeRecord: Hashable, Sendable {
         for index in 0..<rangeCount {
             let lower: UInt64 = try reader.number("range")
             let upper: UInt64 = try reader.number("range")
-            guard lower < upper, upper <= total ?? .max, index == 0 || lower > end else {
+            guard lower < upper, upper <= total ?? .max - 1, index == 0 || lower > end else {
                 throw reader.fault("range")
             }
             written.insert(contentsOf: lower..<upper)

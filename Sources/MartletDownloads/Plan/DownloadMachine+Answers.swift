@@ -29,7 +29,7 @@ extension DownloadMachine {
                 ranges = .refused
                 return (.leave, .cancelled, [])
             }
-            if plan.total == nil, let total, plan.prefixCount == total {
+            if plan.total == nil, let total, plan.prefixCount == total, !isOfAnotherState(facts) {
                 self.plan?.end(at: total)
                 return (.leave, .finished, [])
             }
@@ -44,7 +44,7 @@ extension DownloadMachine {
         case .failed:
             let action = FailureRule.action(
                 status: facts.status, retryAfter: facts.retryAfter,
-                isElsewhere: facts.url.absoluteForm != original.absoluteForm)
+                isElsewhere: isElsewhere(question))
             return (.leave, .refused(statusError(question, facts), action), [])
         }
     }
@@ -73,13 +73,29 @@ extension DownloadMachine {
         plan?.shorten(id, to: range.upperBound)
         found(facts.url)
         receiving.insert(id)
-        guard range.byteCount > question.overlap else {
+        // Where all is there already, there is nothing but what is compared.
+        guard
+            range.byteCount > question.overlap
+                || (range.byteCount == question.overlap && plan?.isComplete == true)
+        else {
             return (
                 .leave,
                 .refused(refusal(question, facts, "the answer has too few bytes to be compared"), .fail), []
             )
         }
         return (.take(passingOver: skipped, comparing: question.overlap, beginsAnew: false), nil, fill(now))
+    }
+
+    /// Whether a question was asked where the original URL had led, which may be good for a time only. The original one
+    /// that leads to a refusal has nothing better to say.
+    private func isElsewhere(_ question: DownloadQuestion) -> Bool {
+        question.url.absoluteForm != original.absoluteForm
+    }
+
+    /// Whether an answer without bytes names another state than the one that is known.
+    private func isOfAnotherState(_ facts: AnswerFacts) -> Bool {
+        guard let mine = known?.entityTag, let its = facts.representation.entityTag else { return false }
+        return !mine.matchesWeakly(its)
     }
 
     /// Takes the whole file as it comes.
@@ -183,8 +199,8 @@ extension DownloadMachine {
             if let error = generationsAreOver(.overlapDiffers, asked: question, nil) { return fail(error) }
             return cancelAll() + begun(.overlapDiffers, now) + fill(now)
         case .failed(let error):
-            let isElsewhere = question.url.absoluteForm != original.absoluteForm
-            return failed(question, error, FailureRule.action(error, isElsewhere: isElsewhere), now, random)
+            let action = FailureRule.action(error, isElsewhere: isElsewhere(question))
+            return failed(question, error, action, now, random)
         case .refused(let error, let action): return failed(question, error, action, now, random)
         }
     }

@@ -68,7 +68,8 @@ package struct DownloadMachine: Sendable {
     /// Its name by the server's word.
     package var disposition: String?
     var ranges = Ranges.usable
-    /// Whether `If-Range` is left out, since the server answers it with the whole file in the same state.
+    /// Whether `If-Range` is left out, since the server answered it with the whole file in the same state: each part has
+    /// to prove its state itself.
     var dropsCondition = false
     /// The transfers that are on, and what they asked.
     package var transfers: [UInt64: DownloadQuestion] = [:]
@@ -201,7 +202,8 @@ package struct DownloadMachine: Sendable {
             id: id, url: place ?? original, range: range, condition: dropsCondition ? nil : known?.condition)
         if !mayAskForParts {
             // Nothing but the bytes themselves can show that they are the same.
-            question.overlap = min(range.lowerBound, DownloadMachine.overlapByteCount)
+            let written = self.plan?.writtenCount(before: range.lowerBound) ?? 0
+            question.overlap = min(written, DownloadMachine.overlapByteCount)
             question.range = range.lowerBound - question.overlap..<range.upperBound
         }
         return question

@@ -19,7 +19,8 @@ package struct ProgressRate: Sendable {
     private mutating func turn(to now: MonotonicTime) {
         let present = (now.nanoseconds &- start.nanoseconds) / ProgressRate.slotNanoseconds
         guard now > start, present > slot else { return }
-        for number in (slot + 1)...present where number - slot <= UInt64(ProgressRate.slotCount) {
+        // All are empty after as many as there are, however long ago the last one was.
+        for number in (slot + 1)...min(present, slot + UInt64(ProgressRate.slotCount)) {
             slots[Int(number % UInt64(ProgressRate.slotCount))] = 0
         }
         slot = present

@@ -13,8 +13,6 @@ package struct SegmentPlan: Sendable {
         package var position: UInt64
         /// The first byte that is not written yet.
         package var writtenEnd: UInt64
-        /// When it was given.
-        package var since: MonotonicTime
         /// The transfer with which it races for the same bytes.
         package var rival: UInt64?
         /// Its rate.
@@ -32,8 +30,6 @@ package struct SegmentPlan: Sendable {
     package static let chunkSeconds = 3.0
     /// Nothing smaller is taken over from a transfer: 256 KiB. What is left then is raced for.
     package static let smallestTheft: UInt64 = 256 << 10
-    /// How long a transfer of which nothing has come is left alone.
-    package static let grace = Duration.seconds(1)
     /// What is done sooner than this is neither taken over nor raced for, in seconds.
     package static let patience = 0.5
 
@@ -93,21 +89,36 @@ package struct SegmentPlan: Sendable {
         return gaps
     }
 
+    /// How many bytes right before an offset are written without a gap.
+    package func writtenCount(before offset: UInt64) -> UInt64 {
+        guard let range = written.ranges.last(where: { $0.lowerBound < offset }), range.upperBound >= offset
+        else { return 0 }
+        return offset - range.lowerBound
+    }
+
     // MARK: Asking
 
     /// Gives a transfer bytes to fetch; nil where there are none for it.
     /// - Parameter id: The number of the transfer, new.
     package mutating func claim(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
         if let gap = missing().first {
-            if let window, gap.lowerBound >= prefixCount + window { return nil }
+            // The first missing byte is on its way: what holds the others up is whoever fetches it.
+            if gap.lowerBound >= windowEnd { return takeOver(id, now: now) }
             // Where the end is not known, one transfer goes on to it.
             var end = total == nil ? gap.upperBound : gap.lowerBound + min(gap.byteCount, chunk(at: now))
             // A rest that would not be worth a request is asked for at once.
             if gap.upperBound - end < SegmentPlan.smallestChunk / 2 { end = gap.upperBound }
-            if let window, total != nil { end = min(end, max(gap.lowerBound + 1, prefixCount + window)) }
+            if total != nil { end = min(end, windowEnd) }
             return enter(id, gap.lowerBound..<end, now)
         }
         return takeOver(id, now: now)
+    }
+
+    /// The first byte that may not be asked for yet.
+    private var windowEnd: UInt64 {
+        guard let window else { return .max }
+        let (end, isBeyond) = prefixCount.addingReportingOverflow(window)
+        return isBeyond ? .max : end
     }
 
     /// Gives a transfer these bytes, which it has asked for already.
@@ -119,8 +130,7 @@ package struct SegmentPlan: Sendable {
         _ id: UInt64, _ range: Range<UInt64>, rival: UInt64? = nil, _ now: MonotonicTime
     ) -> Range<UInt64> {
         claims[id] = Claim(
-            range: range, position: range.lowerBound, writtenEnd: range.lowerBound, since: now,
-            rival: rival,
+            range: range, position: range.lowerBound, writtenEnd: range.lowerBound, rival: rival,
             rate: TransferRate(from: now))
         return range
     }
@@ -140,15 +150,18 @@ package struct SegmentPlan: Sendable {
     /// Takes over the end of what the transfer that will be busy for longest has to fetch, as much as is fair by their
     /// speeds; or races for all of it, where it is little.
     private mutating func takeOver(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
-        // Where the end is not known, nobody knows what is left.
+        // Where the end is not known, there is nothing to part.
         guard total != nil else { return nil }
-        let rates = claims.mapValues { $0.rate.value(at: now) }
+        var rates = claims.mapValues { $0.rate.value(at: now) }
         let mine = max(lastRate, rates.values.max() ?? 0)
+        // Of a transfer that has just begun nothing is known yet: it counts as fast as the others.
+        for (number, claim) in claims where claim.position == claim.range.lowerBound {
+            if claim.rate.age(at: now) < SegmentPlan.patience { rates[number] = mine }
+        }
         var victim: (id: UInt64, claim: Claim, seconds: Double)?
         for (number, claim) in claims where claim.rest > 0 && claim.rival == nil {
-            if claim.position == claim.range.lowerBound, now.since(claim.since) < SegmentPlan.grace {
-                continue
-            }
+            // Whose rival has written all of it has only not heard of it yet.
+            if written.contains(wholly: claim.position..<claim.range.upperBound) { continue }
             let seconds = Double(claim.rest) / max(rates[number] ?? 0, 1)
             if seconds > SegmentPlan.patience, seconds > victim?.seconds ?? 0 {
                 victim = (number, claim, seconds)
@@ -159,8 +172,11 @@ package struct SegmentPlan: Sendable {
         // Both are done at the same time, if their speeds stay what they are.
         let share = mine + theirs > 0 ? mine / (mine + theirs) : 0.5
         let rest = victim.claim.rest
-        let theft = min(rest, max(SegmentPlan.smallestTheft, UInt64(Double(rest) * share)))
-        if rest >= 2 * SegmentPlan.smallestTheft, rest - theft >= SegmentPlan.smallestTheft / 4 {
+        if rest >= 2 * SegmentPlan.smallestTheft {
+            // A little is left to whoever stands still, too: the race for that leaves the rest free to be parted further.
+            let most = rest - SegmentPlan.smallestTheft / 4
+            let fair = UInt64(min(Double(rest) * share, Double(most)))
+            let theft = min(most, max(SegmentPlan.smallestTheft, fair))
             let middle = victim.claim.range.upperBound - theft
             claims[victim.id]?.range = victim.claim.range.lowerBound..<middle
             return enter(id, middle..<victim.claim.range.upperBound, now)

@@ -4,6 +4,7 @@ package import MartletTransport
 /// for it soon.
 package struct TransferRate: Sendable {
     private static let span = 2.0
+    private let start: MonotonicTime
     private var begin: MonotonicTime
     private var current: UInt64 = 0
     /// How many came in the span before, and how long that was in seconds.
@@ -11,8 +12,12 @@ package struct TransferRate: Sendable {
 
     /// A rate that is measured from now on.
     package init(from now: MonotonicTime) {
+        start = now
         begin = now
     }
+
+    /// For how long it has been measured, in seconds.
+    package func age(at now: MonotonicTime) -> Double { TransferRate.seconds(from: start, to: now) }
 
     /// Bytes came.
     package mutating func add(_ count: UInt64, at now: MonotonicTime) {

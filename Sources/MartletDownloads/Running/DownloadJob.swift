@@ -218,7 +218,7 @@ package final class DownloadJob: Sendable {
         _ first: PartNames, _ collision: DownloadOptions.Collision, _ files: any FileSystem
     ) throws -> PartFile {
         var names = first
-        for number in 1...999 {
+        for number in 1...1000 {
             let isThere = DownloadJob.kind(of: names.target, files)
             let isTaken = isThere != nil
             if isTaken, collision == .fail || (collision == .overwrite && isThere == .folder) {

@@ -7,7 +7,7 @@ struct HeritageTests {
     /// The rows that are done. The others come with the download manager, the offline queue and the monitor of
     /// networks.
     static let done = [
-        "M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M9", "M10", "M11", "M13", "M14", "M15",
+        "M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M9", "M10", "M11", "M12", "M13", "M14", "M15",
         "K1", "K2", "K3", "K4", "K6", "K7", "K8", "K9", "K10", "K11", "K12", "K13", "K14",
         "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "A10", "A11", "A12", "A13", "A15", "A16", "A17",
         "A18",

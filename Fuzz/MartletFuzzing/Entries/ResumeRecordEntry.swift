@@ -1,0 +1,50 @@
+import MartletDownloads
+import MartletStorage
+import MartletTransport
+
+extension FuzzEntry {
+    /// The record of a download.
+    ///
+    /// It is read as it is, which the checksum seldom allows, and again with its length and checksum set right, so that
+    /// bytes get behind them. What is read is written to the same bytes.
+    static let resumeRecord = FuzzEntry("resume-record") { (bytes) throws(FuzzFinding) in
+        try checkRecord(bytes)
+        try checkRecord(mendedRecord(bytes))
+    }
+
+    private static func checkRecord(_ bytes: [UInt8]) throws(FuzzFinding) {
+        let record: ResumeRecord
+        do throws(RecordReader.Fault) {
+            record = try ResumeRecord(bytes)
+        } catch {
+            try require(
+                !error.field.isEmpty && (0...bytes.count).contains(error.offset), "\(error) points nowhere")
+            return
+        }
+        try require(record.bytes == bytes, "it is written to \(record.bytes.count) bytes of \(bytes.count)")
+        let end = record.written.ranges.last?.upperBound ?? 0
+        try require(end <= record.total ?? .max, "\(end) bytes are there, of \(record.total ?? 0)")
+        // A plan takes whatever a record may hold, and asks for nothing that is there or beyond the end.
+        var plan = SegmentPlan(total: record.total, written: record.written)
+        guard let range = plan.claim(1, now: .distantFuture) else {
+            try require(plan.isComplete, "bytes are missing that nobody asks for")
+            return
+        }
+        try require(
+            !range.isEmpty && record.written.intersection(RangeSet([range])).isEmpty
+                && range.upperBound <= record.total ?? .max,
+            "\(range) is asked for")
+    }
+
+    /// The same with the length and the checksum that it should have.
+    private static func mendedRecord(_ bytes: [UInt8]) -> [UInt8] {
+        guard bytes.count >= 16 else { return bytes }
+        var bytes = bytes
+        put(UInt32(truncatingIfNeeded: bytes.count - 16), at: 8, in: &bytes)
+        var checksum = RecordChecksum()
+        checksum.update(bytes.span.extracting(0..<12))
+        checksum.update(bytes.span.extracting(16..<bytes.count))
+        put(checksum.value, at: 12, in: &bytes)
+        return bytes
+    }
+}

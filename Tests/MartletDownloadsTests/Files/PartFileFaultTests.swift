@@ -1,0 +1,205 @@
+import FoundationEssentials
+import Glibc
+import MartletDownloads
+import MartletStorage
+import MartletTesting
+import Testing
+
+@Suite("The part file on a disk that fails")
+struct PartFileFaultTests {
+    /// A part of 100 bytes with a record of them.
+    private func part(in folder: PartFolder, _ files: any FileSystem) throws -> PartFile {
+        let part = try #require(try folder.open(files))
+        try part.renew(epoch: 1, expecting: nil)
+        try PartFolder.fill(part.file, 0..<100)
+        try part.note(PartFolder.record([0..<100], total: 300, owner: part.owner), epoch: 1)
+        return part
+    }
+
+    private func fault(_ part: PartFile, _ written: Range<UInt64>) -> PartFile.RecordFault? {
+        do throws(PartFile.RecordFault) {
+            try part.note(PartFolder.record([written], total: 300, owner: part.owner), epoch: 1)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("D7: Bytes that could not be synced are never claimed")
+    func unsynced() throws {
+        let folder = try PartFolder()
+        let files = FaultyFileSystem()
+        let part = try part(in: folder, files)
+        try PartFolder.fill(part.file, 100..<200)
+        files.fail(FaultyFileSystem.Fault(.sync, path: "-part", times: 1, code: EIO))
+        guard case .unsynced(let error)? = fault(part, 0..<200) else {
+            Issue.record("the record was written")
+            return
+        }
+        #expect(error.code == EIO)
+        #expect(part.record()?.written == RangeSet([0..<100]))
+    }
+
+    @Test(
+        "D4, D7: A record that cannot be written leaves the one before",
+        arguments: [
+            (FaultyFileSystem.Call.create, ENOSPC), (.write, ENOSPC), (.write, EIO), (.sync, EIO),
+            (.rename, EIO),
+            (.create, EROFS), (.create, EACCES),
+        ])
+    func unwritten(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
+        let folder = try PartFolder()
+        let files = FaultyFileSystem()
+        let part = try part(in: folder, files)
+        try PartFolder.fill(part.file, 100..<200)
+        files.fail(FaultyFileSystem.Fault(call, path: "-record", times: 1, code: code))
+        guard case .unwritten(let error)? = fault(part, 0..<200) else {
+            Issue.record("it was written, or something else failed")
+            return
+        }
+        #expect(error.code == code)
+        #expect(part.record()?.written == RangeSet([0..<100]))
+        #expect(try folder.list() == ["a.bin.martlet-part", "a.bin.martlet-record"])
+        // When there is room again, it goes on.
+        #expect(fault(part, 0..<200) == nil)
+        #expect(part.record()?.written == RangeSet([0..<200]))
+    }
+
+    @Test("D4: A disk that fills amid a record leaves the one before")
+    func filled() throws {
+        let folder = try PartFolder()
+        let files = FaultyFileSystem()
+        let part = try part(in: folder, files)
+        try PartFolder.fill(part.file, 100..<200)
+        for room in 0..<40 as Range<UInt64> {
+            files.fill(after: room)
+            guard case .unwritten(let error)? = fault(part, 0..<200) else {
+                Issue.record("\(room)")
+                continue
+            }
+            #expect(error.isOutOfSpace)
+            #expect(part.record()?.written == RangeSet([0..<100]))
+        }
+        files.mend()
+        #expect(fault(part, 0..<200) == nil)
+    }
+
+    @Test("D8: Writes and reads of a byte at a time come to the same")
+    func shortWrites() throws {
+        let folder = try PartFolder()
+        let files = FaultyFileSystem()
+        files.limitPieces(to: 1)
+        let part = try part(in: folder, files)
+        try PartFolder.fill(part.file, 100..<300, files: files)
+        #expect(fault(part, 0..<300) == nil)
+        #expect(part.record()?.written == RangeSet([0..<300]))
+        files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV))
+        _ = try part.publish(total: 300, .fail, modified: nil)
+        #expect(try folder.read("a.bin") == PartFolder.bytes(0..<300, version: 1))
+    }
+
+    @Test("D4: Room that cannot be set aside is told before a byte is fetched, and there is no record then")
+    func noRoom() throws {
+        let folder = try PartFolder()
+        let files = FaultyFileSystem()
+        let part = try part(in: folder, files)
+        files.fill(after: 1 << 20)
+        #expect { try part.renew(epoch: 2, expecting: 1 << 30) } throws: {
+            ($0 as? StorageError)?.isOutOfSpace == true
+        }
+        #expect(part.record() == nil)
+        files.mend()
+        try part.renew(epoch: 2, expecting: 2 << 20)
+        #expect(try part.byteCount() == 0)
+    }
+
+    @Test("D11: In a folder that cannot be written nothing is opened, and nothing made")
+    func readOnly() throws {
+        let folder = try PartFolder()
+        let files = FaultyFileSystem()
+        files.fail(FaultyFileSystem.Fault(.create, code: EROFS))
+        #expect { try folder.open(files) } throws: { ($0 as? StorageError)?.code == EROFS }
+        #expect(try folder.list().isEmpty)
+        let missing = PartNames(target: "\(folder.path)/none/a.bin")
+        #expect { try PartFile.open(missing, files: files) } throws: { $0 is StorageError }
+    }
+
+    @Test("D2: Killed before any call, a download is found in the state before or after it")
+    func killed() throws {
+        var count = 0
+        for stop in 0..<60 {
+            let folder = try PartFolder()
+            let files = FaultyFileSystem()
+            files.stop(after: stop)
+            var isPublished = false
+            do {
+                if let part = try folder.open(files) {
+                    isPublished = try Self.history(part, files)
+                    if isPublished { count = stop }
+                }
+            } catch {
+                // It ended there.
+            }
+            try Self.check(folder, "stopped after \(stop) calls")
+            if isPublished { break }
+        }
+        #expect(count > 20)
+    }
+
+    /// Two states of a file, of which the second comes to its end.
+    static func history(_ part: PartFile, _ files: any FileSystem) throws -> Bool {
+        try part.renew(epoch: 1, expecting: nil)
+        try PartFolder.fill(part.file, 0..<6_000, version: 1, files: files)
+        try part.note(PartFolder.record([0..<6_000], total: 20_000, version: 1, owner: part.owner), epoch: 1)
+        try PartFolder.fill(part.file, 9_000..<15_000, version: 1, files: files)
+        try part.note(
+            PartFolder.record([0..<6_000, 9_000..<15_000], total: 20_000, version: 1, owner: part.owner),
+            epoch: 1)
+        try part.renew(epoch: 2, expecting: nil)
+        try PartFolder.fill(part.file, 0..<9_000, version: 2, files: files)
+        try part.note(PartFolder.record([0..<9_000], total: 16_000, version: 2, owner: part.owner), epoch: 2)
+        try PartFolder.fill(part.file, 9_000..<16_000, version: 2, files: files)
+        try part.note(PartFolder.record([0..<16_000], total: 16_000, version: 2, owner: part.owner), epoch: 2)
+        _ = try part.publish(total: 16_000, .fail, modified: nil)
+        return true
+    }
+
+    /// Looks whether what is on the disk is one of the states that may be.
+    static func check(_ folder: PartFolder, _ when: String) throws {
+        if try folder.list().contains("a.bin") {
+            let isWhole = try folder.read("a.bin") == PartFolder.bytes(0..<16_000, version: 2)
+            #expect(isWhole, "\(when): the name has something else")
+        }
+        let part = try #require(try folder.open(), "\(when): it is not free")
+        guard let record = part.record() else { return }
+        let version = record.representation.condition == "\"1\"" ? 1 : 2
+        for range in record.written.ranges {
+            let bytes = try LinuxFileSystem().read(
+                part.file, count: Int(range.byteCount), at: range.lowerBound)
+            #expect(bytes == PartFolder.bytes(range, version: version), "\(when): \(range)")
+        }
+    }
+
+    @Test("D2, D3: Whatever a kill or a power cut leaves, the record claims nothing that is not there")
+    func powerCuts() async throws {
+        let files = RecordingFileSystem()
+        let original = try PartFolder()
+        #expect(try Self.history(#require(try original.open(files)), files))
+        let changes = files.changes
+        try #require(changes.count > 20)
+        var cuts: [PowerCut] = []
+        for count in 0...changes.count {
+            cuts.append(.behind(count))
+            for seed in 0..<12 as Range<UInt64> { cuts.append(.unsynced(count, seed: seed &+ 17)) }
+        }
+        var resumable = 0
+        for cut in cuts {
+            let folder = try PartFolder()
+            for (name, bytes) in cut.files(after: changes) { try folder.write(bytes, to: name) }
+            try Self.check(folder, "\(cut)")
+            if try folder.open()?.record() != nil { resumable += 1 }
+            await Task.yield()
+        }
+        #expect(resumable > 20)
+    }
+}

@@ -1,0 +1,175 @@
+import FoundationEssentials
+import Glibc
+import MartletDownloads
+import MartletStorage
+import Testing
+
+@Suite("A complete download gets its name")
+struct PartFilePublishTests {
+    private static let total: UInt64 = 3_000_000
+    private static let content = PartFolder.bytes(0..<total, version: 1)
+
+    /// A part that is complete.
+    private func completePart(
+        in folder: PartFolder, _ files: any FileSystem = LinuxFileSystem()
+    ) throws -> PartFile {
+        let part = try #require(try folder.open(files))
+        try part.renew(epoch: 1, expecting: PartFilePublishTests.total)
+        try LinuxFileSystem().write(all: PartFilePublishTests.content, to: part.file, at: 0)
+        try part.note(
+            PartFolder.record(
+                [0..<PartFilePublishTests.total], total: PartFilePublishTests.total, owner: part.owner),
+            epoch: 1)
+        return part
+    }
+
+    private func publish(_ part: PartFile, _ collision: DownloadOptions.Collision) throws -> String {
+        try part.publish(total: PartFilePublishTests.total, collision, modified: nil)
+    }
+
+    private static let kept = ["a.bin.martlet-part", "a.bin.martlet-record"]
+
+    @Test("N20: A name that is taken, also at the last moment, is refused, and the bytes stay")
+    func refused() throws {
+        let folder = try PartFolder()
+        let files = FaultyFileSystem()
+        let part = try completePart(in: folder, files)
+        let target = folder.names.target
+        files.interrupt(.sync) {
+            try? Data([1, 2]).write(to: URL(filePath: target))
+        }
+        #expect { try publish(part, .fail) } throws: { ($0 as? StorageError)?.isExistingFile == true }
+        #expect(try folder.read("a.bin") == [1, 2])
+        #expect(try folder.list() == ["a.bin"] + PartFilePublishTests.kept)
+        #expect(part.record() != nil)
+        // When the name is free again, it gets it.
+        try FileManager.default.removeItem(atPath: target)
+        #expect(try publish(part, .fail) == target)
+        #expect(try folder.read("a.bin") == PartFilePublishTests.content)
+    }
+
+    @Test("N20: What has the name is replaced where that was chosen")
+    func replaced() throws {
+        let folder = try PartFolder()
+        try folder.write([1, 2], to: "a.bin")
+        let part = try completePart(in: folder)
+        #expect(try publish(part, .overwrite) == folder.names.target)
+        #expect(try folder.read("a.bin") == PartFilePublishTests.content)
+        #expect(try folder.list() == ["a.bin"])
+    }
+
+    @Test("N20: Another name is taken where that was chosen")
+    func renamed() throws {
+        let folder = try PartFolder()
+        for name in ["a.bin", "a (1).bin", "a (3).bin"] { try folder.write([1], to: name) }
+        let part = try completePart(in: folder)
+        #expect(try publish(part, .rename) == "\(folder.path)/a (2).bin")
+        #expect(try folder.list() == ["a (1).bin", "a (2).bin", "a (3).bin", "a.bin"])
+    }
+
+    @Test("N20: Names go up to number 999, and no further")
+    func lastName() throws {
+        let folder = try PartFolder()
+        try folder.write([1], to: "a.bin")
+        for number in 1...998 {
+            #expect(unsafe symlink("nowhere", "\(folder.path)/a (\(number)).bin") == 0)
+        }
+        let part = try completePart(in: folder)
+        #expect(try publish(part, .rename) == "\(folder.path)/a (999).bin")
+        let next = try completePart(in: folder)
+        #expect { try publish(next, .rename) } throws: { ($0 as? StorageError)?.isExistingFile == true }
+        #expect(next.record() != nil)
+    }
+
+    @Test("N20: A target that is a link is refused or replaced itself; what it leads to stays as it is")
+    func link() throws {
+        let folder = try PartFolder()
+        try folder.write([7], to: "canary")
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.names.target, withDestinationPath: "\(folder.path)/canary")
+        let part = try completePart(in: folder)
+        #expect { try publish(part, .fail) } throws: { ($0 as? StorageError)?.isExistingFile == true }
+        #expect(try publish(part, .overwrite) == folder.names.target)
+        #expect(try folder.read("canary") == [7])
+        #expect(try LinuxFileSystem().status(at: folder.names.target).kind == .file)
+    }
+
+    @Test(
+        "N20: A target that is a folder is never replaced",
+        arguments: [DownloadOptions.Collision.fail, .overwrite])
+    func folder(_ collision: DownloadOptions.Collision) throws {
+        let folder = try PartFolder()
+        try FileManager.default.createDirectory(
+            atPath: folder.names.target, withIntermediateDirectories: false)
+        let part = try completePart(in: folder)
+        #expect(throws: StorageError.self) { try publish(part, collision) }
+        #expect(try folder.list() == ["a.bin"] + PartFilePublishTests.kept)
+        #expect(part.record() != nil)
+    }
+
+    @Test(
+        "A file that is shorter or longer than it should be never gets the name",
+        arguments: [0, 2_999_999, 3_000_001] as [UInt64])
+    func lengths(_ total: UInt64) throws {
+        let folder = try PartFolder()
+        let part = try completePart(in: folder)
+        #expect(throws: StorageError.self) { try part.publish(total: total, .fail, modified: nil) }
+        #expect(try folder.list() == PartFilePublishTests.kept)
+    }
+
+    @Test("The file gets the time it had on the server, where that was chosen", arguments: [false, true])
+    func remoteTime(_ isElsewhere: Bool) throws {
+        let folder = try PartFolder()
+        let files = FaultyFileSystem()
+        let part = try completePart(in: folder, files)
+        if isElsewhere { files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV)) }
+        _ = try part.publish(total: PartFilePublishTests.total, .fail, modified: 784_903_526)
+        #expect(
+            try LinuxFileSystem().status(at: folder.names.target).modificationTime
+                == 784_903_526 * 1_000_000_000)
+    }
+
+    @Test(
+        "N20: Where a file cannot be moved to its name (EXDEV), a copy gets it, and nothing else is left",
+        arguments: [DownloadOptions.Collision.fail, .overwrite, .rename])
+    func elsewhere(_ collision: DownloadOptions.Collision) throws {
+        let folder = try PartFolder()
+        if collision != .fail { try folder.write([1], to: "a.bin") }
+        let files = FaultyFileSystem()
+        let part = try completePart(in: folder, files)
+        files.limitPieces(to: 700_001)
+        files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV))
+        let syncs = files.count(of: .sync)
+        let name = try publish(part, collision)
+        let expected = collision == .rename ? "a (1).bin" : "a.bin"
+        #expect(name == "\(folder.path)/\(expected)")
+        #expect(try folder.read(expected) == PartFilePublishTests.content)
+        #expect(try folder.list() == (collision == .rename ? ["a (1).bin", "a.bin"] : ["a.bin"]))
+        // The part, its copy and the folder.
+        #expect(files.count(of: .sync) - syncs == 3)
+    }
+
+    @Test(
+        "N20: A copy that fails, or may not have the name, is removed, and the bytes and their record stay",
+        arguments: [FaultyFileSystem.Call.create, .read, .write, .sync, .rename, nil])
+    func failingCopy(_ call: FaultyFileSystem.Call?) throws {
+        let folder = try PartFolder()
+        let files = FaultyFileSystem()
+        let part = try completePart(in: folder, files)
+        files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV))
+        switch call {
+        case nil: try folder.write([1], to: "a.bin")
+        case .sync: files.fail(FaultyFileSystem.Fault(.sync, after: 1, code: EIO))
+        case .rename: files.fail(FaultyFileSystem.Fault(.rename, code: EXDEV))
+        case .read: files.fail(FaultyFileSystem.Fault(.read, after: 1, code: EIO))
+        default: files.fail(FaultyFileSystem.Fault(call, code: ENOSPC))
+        }
+        #expect(throws: StorageError.self) { try publish(part, .fail) }
+        files.mend()
+        #expect(try folder.list() == (call == nil ? ["a.bin"] : []) + PartFilePublishTests.kept)
+        #expect(part.record() != nil)
+        if call == nil { try FileManager.default.removeItem(atPath: folder.names.target) }
+        #expect(try publish(part, .fail) == folder.names.target)
+        #expect(try folder.read("a.bin") == PartFilePublishTests.content)
+    }
+}

@@ -1,0 +1,247 @@
+import FoundationEssentials
+import Glibc
+import MartletDownloads
+import MartletStorage
+import Testing
+
+@Suite("The part file of a download")
+struct PartFileTests {
+    private static let range: Range<UInt64> = 0..<10_000
+
+    @Test("What is noted is found by the next run")
+    func resumed() throws {
+        let folder = try PartFolder()
+        do {
+            let part = try #require(try folder.open())
+            try part.renew(epoch: 1, expecting: 20_000)
+            try PartFolder.fill(part.file, PartFileTests.range)
+            #expect(part.record() == nil)
+            try part.note(PartFolder.record([0..<10_000], total: 20_000, owner: part.owner), epoch: 1)
+        }
+        let next = try #require(try folder.open())
+        let record = try #require(next.record())
+        #expect(record.written == RangeSet([0..<10_000]) && record.total == 20_000)
+        #expect(try next.byteCount() == 10_000)
+        #expect(try folder.list() == ["a.bin.martlet-part", "a.bin.martlet-record"])
+        // It goes on from there, and its notes count.
+        try PartFolder.fill(next.file, 10_000..<20_000)
+        try next.note(PartFolder.record([0..<20_000], total: 20_000, owner: next.owner), epoch: 1)
+        #expect(next.record()?.written == RangeSet([0..<20_000]))
+        #expect(try next.publish(total: 20_000, .fail, modified: nil) == folder.names.target)
+        #expect(try folder.list() == ["a.bin"])
+        #expect(try folder.read("a.bin") == PartFolder.bytes(0..<20_000, version: 1))
+    }
+
+    @Test("D21: A part file has one owner; another gets it when that one lets go")
+    func owners() throws {
+        let folder = try PartFolder()
+        var first = try folder.open()
+        #expect(first != nil)
+        #expect(try folder.open() == nil)
+        first = nil
+        #expect(try folder.open() != nil)
+    }
+
+    @Test("D21: The lock stays with whoever has it when the file begins anew")
+    func ownersOfRenewed() throws {
+        let folder = try PartFolder()
+        let first = try #require(try folder.open())
+        try PartFolder.fill(first.file, PartFileTests.range)
+        try first.renew(epoch: 1, expecting: nil)
+        #expect(try folder.open() == nil)
+        try first.renew(epoch: 2, expecting: nil)
+        #expect(try folder.open() == nil)
+    }
+
+    @Test("D21: Whoever opened the part just before it got its name opens another")
+    func publishedMeanwhile() throws {
+        let folder = try PartFolder()
+        var owner = try folder.open()
+        try owner?.renew(epoch: 1, expecting: nil)
+        try PartFolder.fill(#require(owner).file, PartFileTests.range)
+        let files = FaultyFileSystem()
+        let holder = Holder(owner)
+        owner = nil
+        files.interrupt(.lock) {
+            _ = try? holder.part?.publish(total: 10_000, .fail, modified: nil)
+            holder.part = nil
+        }
+        let second = try #require(try folder.open(files))
+        #expect(try second.byteCount() == 0)
+        try PartFolder.fill(second.file, 0..<5, version: 2)
+        #expect(try folder.read("a.bin") == PartFolder.bytes(PartFileTests.range, version: 1))
+    }
+
+    /// A part file that is let go by another's call.
+    private final class Holder: @unchecked Sendable {
+        var part: PartFile?
+        init(_ part: PartFile?) { self.part = part }
+    }
+
+    @Test("What an old stream still writes never reaches the new file")
+    func renewed() throws {
+        let folder = try PartFolder()
+        let part = try #require(try folder.open())
+        try part.renew(epoch: 1, expecting: nil)
+        // It has not written yet: the file is empty when the next stream begins.
+        let first = part.file
+        try part.renew(epoch: 2, expecting: 4 << 20)
+        let second = part.file
+        try PartFolder.fill(second, 0..<100, version: 2)
+        try PartFolder.fill(first, 0..<200, version: 1)
+        try part.renew(epoch: 3, expecting: nil)
+        try PartFolder.fill(second, 0..<300, version: 2)
+        try PartFolder.fill(part.file, 0..<50, version: 1)
+        #expect(try part.byteCount() == 50)
+        #expect(try folder.read("a.bin.martlet-part") == PartFolder.bytes(0..<50, version: 1))
+        #expect(try folder.list() == ["a.bin.martlet-part"])
+    }
+
+    @Test(
+        "Of two streams that want a file for one beginning the second leaves the first its bytes, and a late one, too"
+    )
+    func renewedOnce() throws {
+        let folder = try PartFolder()
+        let part = try #require(try folder.open())
+        try part.renew(epoch: 2, expecting: nil)
+        try PartFolder.fill(part.file, 0..<100)
+        try part.renew(epoch: 2, expecting: nil)
+        try part.renew(epoch: 1, expecting: nil)
+        #expect(try part.byteCount() == 100)
+        try part.note(PartFolder.record([0..<100], total: 100, owner: part.owner), epoch: 2)
+        #expect(part.record() != nil)
+    }
+
+    @Test("A record of bytes that are no longer there is not written")
+    func outdated() throws {
+        let folder = try PartFolder()
+        let part = try #require(try folder.open())
+        try part.renew(epoch: 1, expecting: nil)
+        try PartFolder.fill(part.file, 0..<100)
+        try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
+        try part.renew(epoch: 2, expecting: nil)
+        #expect(part.record() == nil)
+        #expect(throws: PartFile.RecordFault.self) {
+            try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
+        }
+        #expect(try folder.list() == ["a.bin.martlet-part"])
+    }
+
+    @Test("D21: Where another's record appears despite the lock, it is left alone")
+    func taken() throws {
+        let folder = try PartFolder()
+        let part = try #require(try folder.open())
+        try part.renew(epoch: 1, expecting: nil)
+        try PartFolder.fill(part.file, 0..<100)
+        let record = PartFolder.record([0..<50], total: 200, owner: part.owner)
+        try part.note(record, epoch: 1)
+        let foreign = PartFolder.record([0..<10], total: 200, owner: part.owner &+ 1).bytes
+        try folder.write(foreign, to: "a.bin.martlet-record")
+        #expect {
+            try part.note(record, epoch: 1)
+        } throws: { error in
+            if case PartFile.RecordFault.taken = error { true } else { false }
+        }
+        #expect(try folder.read("a.bin.martlet-record") == foreign)
+    }
+
+    @Test("A record of an earlier run is taken over by the one that read it")
+    func takenOver() throws {
+        let folder = try PartFolder()
+        try folder.write(PartFolder.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
+        try folder.write(
+            PartFolder.record([0..<100], total: 200, owner: 99).bytes, to: "a.bin.martlet-record")
+        let part = try #require(try folder.open())
+        #expect(part.record() != nil)
+        try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
+        #expect(part.record()?.owner == part.owner)
+    }
+
+    @Test(
+        "D13: A record that is damaged, too long, a folder, or claims more than there is, is none, and the next one stands"
+    )
+    func unusableRecords() throws {
+        let folder = try PartFolder()
+        try folder.write(PartFolder.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
+        let part = try #require(try folder.open())
+        let whole = PartFolder.record([0..<100], total: 200, owner: 3).bytes
+        let claimsMore = PartFolder.record([0..<101], total: 200, owner: 3).bytes
+        let tooLong = whole + [UInt8](repeating: 0, count: ResumeRecord.byteLimit)
+        for bytes in [[], Array(whole.dropLast()), claimsMore, tooLong, [1, 2, 3]] {
+            try folder.write(bytes, to: "a.bin.martlet-record")
+            #expect(part.record() == nil)
+        }
+        try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
+        #expect(part.record() != nil)
+        try FileManager.default.removeItem(atPath: folder.names.record)
+        try FileManager.default.createDirectory(
+            atPath: folder.names.record, withIntermediateDirectories: false)
+        #expect(part.record() == nil)
+    }
+
+    @Test("D13: A record is none at any length and with any byte changed, and opening it never fails")
+    func damagedRecords() throws {
+        let folder = try PartFolder()
+        try folder.write(PartFolder.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
+        let part = try #require(try folder.open())
+        let whole = PartFolder.record([0..<100], total: 200, owner: 3).bytes
+        for place in whole.indices {
+            try folder.write(Array(whole[..<place]), to: "a.bin.martlet-record")
+            #expect(part.record() == nil)
+            var damaged = whole
+            damaged[place] ^= 0x20
+            try folder.write(damaged, to: "a.bin.martlet-record")
+            #expect(part.record() == nil)
+        }
+        try folder.write(whole, to: "a.bin.martlet-record")
+        #expect(part.record() != nil)
+    }
+
+    @Test("Discarding leaves nothing")
+    func discarded() throws {
+        let folder = try PartFolder()
+        let part = try #require(try folder.open())
+        try part.renew(epoch: 1, expecting: 4 << 20)
+        try PartFolder.fill(part.file, 0..<100)
+        try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
+        try folder.write([1], to: "a.bin.martlet-part-")
+        try folder.write([1], to: "a.bin.martlet-record-")
+        part.discard()
+        #expect(try folder.list().isEmpty)
+        part.discard()
+    }
+
+    @Test(
+        "N20: A part file that is a link, a folder or a pipe is not opened, and what it leads to stays as it is"
+    )
+    func oddPart() throws {
+        let folder = try PartFolder()
+        try folder.write([1, 2, 3], to: "canary")
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.names.part, withDestinationPath: "\(folder.path)/canary")
+        #expect(throws: StorageError.self) { try folder.open() }
+        #expect(try folder.read("canary") == [1, 2, 3])
+        try FileManager.default.removeItem(atPath: folder.names.part)
+        try FileManager.default.createDirectory(atPath: folder.names.part, withIntermediateDirectories: false)
+        #expect(throws: StorageError.self) { try folder.open() }
+        try FileManager.default.removeItem(atPath: folder.names.part)
+        #expect(unsafe mkfifo(folder.names.part, 0o600) == 0)
+        #expect(throws: StorageError.self) { try folder.open() }
+    }
+
+    @Test("D12: The file is for whom the mask lets read it, and the record for its owner alone")
+    func modes() throws {
+        let folder = try PartFolder()
+        let part = try #require(try folder.open())
+        try PartFolder.fill(part.file, 0..<10)
+        try part.renew(epoch: 1, expecting: nil)
+        try PartFolder.fill(part.file, 0..<10)
+        try part.note(PartFolder.record([0..<10], total: 10, owner: part.owner), epoch: 1)
+        #expect(try LinuxFileSystem().status(at: folder.names.record).access.isReadableByOthers == false)
+        // What the mask makes of 0666 is known by a file that is made so.
+        let other = try LinuxFileSystem().open("\(folder.path)/other", for: .creatingShared)
+        let expected = try LinuxFileSystem().status(of: other).access
+        _ = try part.publish(total: 10, .fail, modified: nil)
+        #expect(try LinuxFileSystem().status(at: folder.names.target).access == expected)
+    }
+}

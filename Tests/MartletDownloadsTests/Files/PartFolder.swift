@@ -1,0 +1,56 @@
+import FoundationEssentials
+import MartletDownloads
+import MartletStorage
+import MartletTesting
+
+/// A folder of a test's own, and the files of one download in it.
+final class PartFolder {
+    let path: String
+    let names: PartNames
+
+    init(target: String = "a.bin") throws {
+        path = FileManager.default.temporaryDirectory.path + "/martlet-part-\(UUID().uuidString)"
+        names = PartNames(target: "\(path)/\(target)")
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func open(_ files: any FileSystem = LinuxFileSystem()) throws -> PartFile? {
+        try PartFile.open(names, files: files)
+    }
+
+    /// What is in the folder, sorted.
+    func list() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
+
+    func read(_ name: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(filePath: "\(path)/\(name)")))
+    }
+
+    func write(_ bytes: [UInt8], to name: String) throws {
+        try Data(bytes).write(to: URL(filePath: "\(path)/\(name)"))
+    }
+
+    /// What a record says of a file of so many bytes.
+    static func record(
+        _ written: [Range<UInt64>], total: UInt64, version: Int = 1, owner: UInt64
+    ) -> ResumeRecord {
+        ResumeRecord(
+            url: "http://files.example/a.bin",
+            representation: Representation.sample(("ETag", "\"\(version)\"")), total: total,
+            written: RangeSet(written), isUnproven: false, generation: 1, digests: [], modified: nil,
+            owner: owner)
+    }
+
+    /// The bytes of a version of a file; no byte is the same in two versions, and none is 0.
+    static func bytes(_ range: Range<UInt64>, version: Int) -> [UInt8] {
+        range.map { UInt8(truncatingIfNeeded: $0 % 120) + (version == 1 ? 1 : 128) }
+    }
+
+    /// Writes bytes of a version where they belong.
+    static func fill(
+        _ file: OpenFile, _ range: Range<UInt64>, version: Int = 1, files: any FileSystem = LinuxFileSystem()
+    ) throws(StorageError) {
+        try files.write(all: bytes(range, version: version), to: file, at: range.lowerBound)
+    }
+}

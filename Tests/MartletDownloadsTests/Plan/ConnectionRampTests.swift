@@ -1,0 +1,116 @@
+import MartletDownloads
+import MartletTransport
+import Testing
+
+@Suite("How many connections a download uses")
+struct ConnectionRampTests {
+    /// A line on which so many connections have a speed together, in bytes a second.
+    private struct Line {
+        var ramp: ConnectionRamp
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        var active = 1
+        var speed: (Int) -> Double
+
+        init(limit: Int, speed: @escaping (Int) -> Double) {
+            ramp = ConnectionRamp(limit: limit, now: now)
+            self.speed = speed
+        }
+
+        /// Lets time pass, with as many connections as there should be.
+        mutating func run(milliseconds: Int) {
+            for _ in 0..<milliseconds / 100 {
+                now = now.advanced(by: .milliseconds(100))
+                ramp.add(UInt64(speed(active) / 10))
+                ramp.look(active: active, now: now)
+                active = ramp.target
+            }
+        }
+    }
+
+    @Test("Connections are added one by one, up to the limit")
+    func upToLimit() {
+        var line = Line(limit: 4) { Double($0) * 5e6 }
+        var seen: [Int] = []
+        for _ in 0..<20 {
+            line.run(milliseconds: 100)
+            if seen.last != line.ramp.target { seen.append(line.ramp.target) }
+        }
+        #expect(seen == [1, 2, 3, 4])
+    }
+
+    @Test("Connections that bring less than a tenth are given up one after the other")
+    func uselessOnes() {
+        var line = Line(limit: 4) { _ in 5e6 }
+        line.run(milliseconds: 2_000)
+        #expect(line.ramp.target == 4)
+        line.run(milliseconds: 30_000)
+        #expect(line.ramp.target == 1)
+        line.run(milliseconds: 600_000)
+        #expect(line.ramp.target == 1)
+    }
+
+    @Test("A server's bursts of a second at the beginning keep no connection from being added")
+    func bursts() {
+        var line = Line(limit: 4) { Double($0) * 5e6 }
+        line.ramp.add(50_000_000)
+        line.run(milliseconds: 1_000)
+        #expect(line.ramp.target == 4)
+    }
+
+    @Test("Connections that pay are missed for the time of a trial now and then, and no longer")
+    func trials() {
+        var line = Line(limit: 4) { Double($0) * 5e6 }
+        var fewer = 0
+        line.run(milliseconds: 2_000)
+        for _ in 0..<600 {
+            line.run(milliseconds: 100)
+            #expect(line.ramp.target >= 3)
+            if line.ramp.target < 4 { fewer += 1 }
+        }
+        // One of three seconds after five, the next one after twenty.
+        #expect((50...70).contains(fewer))
+    }
+
+    @Test("Where one more is refused, there are those that are there, for ten seconds")
+    func refused() {
+        var line = Line(limit: 8) { Double($0) * 5e6 }
+        line.run(milliseconds: 2_000)
+        #expect(line.ramp.target > 4)
+        line.ramp.refused(active: 2, now: line.now)
+        #expect(line.ramp.target == 2)
+        line.run(milliseconds: 9_000)
+        #expect(line.ramp.target == 2)
+        line.run(milliseconds: 4_000)
+        #expect(line.ramp.target > 2)
+        line.ramp.refused(active: 0, now: line.now)
+        #expect(line.ramp.target == 1)
+    }
+
+    @Test("Nothing is judged while fewer receive than there should be, or nothing comes")
+    func waits() {
+        var ramp = ConnectionRamp(limit: 4, now: MonotonicTime(nanoseconds: 0))
+        let later = MonotonicTime(nanoseconds: 60_000_000_000)
+        ramp.look(active: 1, now: later)
+        #expect(ramp.target == 1)
+        ramp.add(1_000)
+        ramp.look(active: 0, now: later)
+        #expect(ramp.target == 1)
+        ramp.look(active: 1, now: later)
+        #expect(ramp.target == 2)
+    }
+
+    @Test("Limits below one are one, and instants that are equal or far apart are borne")
+    func extremes() {
+        let now = MonotonicTime(nanoseconds: 1)
+        var ramp = ConnectionRamp(limit: -3, now: now)
+        #expect(ramp.limit == 1)
+        ramp.add(.max / 2)
+        ramp.look(active: 1, now: now)
+        ramp.look(active: 1, now: .distantFuture)
+        ramp.look(active: .max, now: MonotonicTime(nanoseconds: 0))
+        #expect(ramp.target == 1)
+        ramp.restart(now: .distantFuture)
+        ramp.refused(active: .min, now: .distantFuture)
+        #expect(ramp.target == 1)
+    }
+}

@@ -1,0 +1,193 @@
+import Martlet
+import MartletTransport
+import Testing
+
+@testable import MartletDownloads
+
+@Suite("What a download does about failures")
+struct DownloadFailureTests {
+    private func lost() -> SimulatedDownload.Reply { SimulatedDownload.Reply() }
+
+    private func status(
+        _ status: Int, _ fields: [(String, String)] = [], from url: String = "http://files.example/a.bin"
+    ) throws -> SimulatedDownload.Reply {
+        SimulatedDownload.Reply(facts: try AnswerFacts.sample(status, fields, byteCount: 0, from: url))
+    }
+
+    @Test(
+        "N1: The budget counts failures since the last byte: a download that gets ahead may fail any number of times"
+    )
+    func budget() throws {
+        let file = SimulatedFile(byteCount: 1_000_000)
+        var ahead = try SimulatedDownload { question, _ in
+            var reply = try file.reply(question)
+            reply.cut = min(reply.byteCount, 20_000)
+            return reply
+        }
+        ahead.run()
+        #expect(ahead.isComplete && ahead.questions.count >= 50 && ahead.restarts.isEmpty)
+        #expect(Set(ahead.waits) == [.milliseconds(250)])
+        var stuck = try SimulatedDownload { _, _ in lost() }
+        stuck.run()
+        #expect(stuck.error?.code == .connectionLost && stuck.questions.count == 6)
+        #expect(stuck.waits == [250, 500, 1_000, 2_000, 4_000].map { Duration.milliseconds($0) })
+    }
+
+    @Test("N1: A body without a byte is no progress")
+    func fruitless() throws {
+        let file = SimulatedFile(byteCount: 1_000_000)
+        var download = try SimulatedDownload { question, number in
+            var reply = try file.reply(question)
+            reply.cut = number == 1 ? 1_000 : 0
+            return reply
+        }
+        download.run()
+        #expect(download.error?.code == .connectionLost && download.questions.count == 6)
+        #expect(download.error?.keptByteCount == 1_000)
+        #expect(download.error?.message.contains("1000 bytes are kept") == true)
+        // One that ends as if it were whole is no better.
+        var short = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 1_000_000)) {
+            question, _ in
+            var reply = try file.reply(question)
+            reply.byteCount = 0
+            return reply
+        }
+        short.run()
+        #expect(short.error?.code == .truncated && short.questions.count == 6)
+    }
+
+    @Test("N11: 503 with Retry-After is waited for, up to the limit")
+    func unavailable() throws {
+        let file = SimulatedFile(byteCount: 1_000)
+        var download = try SimulatedDownload { question, number in
+            switch number {
+            case 1: try status(503, [("Retry-After", "7")])
+            case 2: try status(429, [("Retry-After", "1000000000")])
+            case 3: try status(503, [("Retry-After", "garbage")])
+            default: try file.reply(question)
+            }
+        }
+        download.run()
+        #expect(download.isComplete && download.waits == [.seconds(7), .seconds(120), .seconds(1)])
+    }
+
+    @Test("N11: 503 for one connection too many makes fewer of them, and fails nothing")
+    func tooMany() throws {
+        let file = SimulatedFile(byteCount: 100 << 20)
+        var most = 0
+        let counter = Counter()
+        var download = try SimulatedDownload { question, number in
+            if number > 1, counter.active >= 2 {
+                counter.refused += 1
+                return try status(503)
+            }
+            return try file.reply(question)
+        }
+        while download.outcome == nil, download.seconds < 600 {
+            download.run(seconds: 0.02)
+            counter.active = download.machine.receiving.count
+            most = max(most, counter.active)
+        }
+        #expect(download.isComplete && download.waits.isEmpty && most == 2)
+        #expect((1...6).contains(counter.refused), "\(counter.refused)")
+    }
+
+    /// What a server sees and does.
+    private final class Counter {
+        var active = 0
+        var refused = 0
+    }
+
+    @Test("A connection for which there is no room is none, and the first waits for one")
+    func crowded() throws {
+        let file = SimulatedFile(byteCount: 60 << 20)
+        var download = try SimulatedDownload { question, number in
+            number < 4 || number % 2 == 0
+                ? try file.reply(question)
+                : SimulatedDownload.Reply(facts: nil, end: .crowded)
+        }
+        download.run()
+        #expect(download.isComplete && download.waits.isEmpty)
+        var alone = try SimulatedDownload { question, number in
+            number < 20 ? SimulatedDownload.Reply(facts: nil, end: .crowded) : try file.reply(question)
+        }
+        alone.run()
+        #expect(alone.isComplete && alone.questions.count > 19)
+    }
+
+    @Test("N14: 403 where the original URL had led asks that one again; where it has led itself, it is final")
+    func expired() throws {
+        let file = SimulatedFile(byteCount: 60 << 20)
+        var download = try SimulatedDownload { question, number in
+            let isSigned = question.url.absoluteForm.contains("signed")
+            if isSigned, number < 5 { return try status(403, from: question.url.absoluteForm) }
+            return try file.reply(question, from: "http://cdn.example/signed?\(number)")
+        }
+        download.run()
+        #expect(download.isComplete && download.restarts.isEmpty)
+        #expect(download.questions.contains { $0.url.absoluteForm.contains("signed") })
+        var refused = try SimulatedDownload { _, _ in try status(403, from: "http://cdn.example/signed") }
+        refused.run()
+        #expect(refused.error?.code == .unacceptableStatus && refused.questions.count == 1)
+        #expect(refused.error?.message.contains("403") == true)
+    }
+
+    @Test("N10: 404 ends a download, and keeps what is there")
+    func gone() throws {
+        let file = SimulatedFile(byteCount: 3_000_000)
+        var download = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 3_000_000)) {
+            _, _ in try status(404)
+        }
+        download.run()
+        #expect(download.error?.code == .unacceptableStatus && download.error?.keptByteCount == 1_000)
+    }
+
+    @Test("N10: 416 without a length, where bytes are missing, begins anew")
+    func unsatisfiable() throws {
+        let file = SimulatedFile(byteCount: 3_000_000)
+        var download = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 3_000_000)) {
+            question, number in number == 1 ? try status(416) : try file.reply(question)
+        }
+        download.run()
+        #expect(download.isComplete && download.restarts == [.changed])
+    }
+
+    @Test("N13: An error that will not pass ends it at once, on whichever connection")
+    func final() throws {
+        let file = SimulatedFile(byteCount: 60 << 20)
+        var download = try SimulatedDownload { question, number in
+            guard number == 3 else { return try file.reply(question) }
+            let error = HTTPError(.tlsFailed, phase: .securing, message: "certificate")
+            return SimulatedDownload.Reply(facts: nil, end: .failed(error))
+        }
+        download.run()
+        #expect(download.error?.code == .tlsFailed && download.activeCount == 0)
+        #expect(download.error?.keptByteCount != nil)
+    }
+
+    @Test("N18: What happens behind a stop is of no account")
+    func stopped() throws {
+        let file = SimulatedFile(byteCount: 60 << 20)
+        var download = try SimulatedDownload { question, _ in try file.reply(question) }
+        download.run(seconds: 3)
+        let alive = download.machine.transfers.keys.sorted()
+        #expect(!alive.isEmpty)
+        let written = download.machine.plan?.writtenCount
+        download.stop()
+        #expect(download.activeCount == 0)
+        var machine = download.machine
+        for id in alive + [0, .max] {
+            #expect(machine.accept(id, 1_000, now: download.now) == nil)
+            #expect(machine.wrote(id, 0..<1_000).isEmpty)
+            let (reception, _, effects) = machine.answered(
+                id, try AnswerFacts.sample(200, byteCount: 5), now: download.now)
+            guard case .leave = reception, effects.isEmpty else {
+                Issue.record("\(reception)")
+                return
+            }
+            #expect(machine.ended(id, .finished, now: download.now, random: 0).isEmpty)
+        }
+        #expect(machine.tick(.distantFuture).isEmpty)
+        #expect(machine.plan?.writtenCount == written && machine.isResumable)
+    }
+}

@@ -1,0 +1,61 @@
+import MartletClient
+import MartletDownloads
+import MartletTransport
+import Testing
+
+@Suite("How long a download takes on a line that is simulated")
+struct DownloadSpeedTests {
+    private static let total: UInt64 = 200_000_000
+
+    /// Downloads a file at 5 MB/s for each connection, but for what is said.
+    private func run(
+        segments: Int, speed: @escaping (UInt64, SimulatedDownload) -> Double = { _, _ in 5e6 }
+    ) throws -> SimulatedDownload {
+        let file = SimulatedFile(byteCount: DownloadSpeedTests.total)
+        var options = DownloadOptions()
+        options.segments = segments
+        var download = try SimulatedDownload(options) { question, _ in try file.reply(question) }
+        download.speed = speed
+        download.run(seconds: 400)
+        #expect(download.isComplete)
+        #expect(download.disk == RangeSet([0..<DownloadSpeedTests.total]))
+        return download
+    }
+
+    @Test("Check 3: four connections at 5 MB/s each are 3.5 times as fast as one")
+    func fourConnections() throws {
+        let one = try run(segments: 1)
+        let four = try run(segments: 4)
+        #expect(one.seconds / four.seconds >= 3.5, "\(one.seconds) s and \(four.seconds) s")
+    }
+
+    @Test("Check 3: one connection at 1 % from halfway on costs at most 30 %", arguments: [0.01, 0.001, 0])
+    func throttled(_ factor: Double) throws {
+        let free = try run(segments: 4)
+        var victim: UInt64?
+        let slow = try run(segments: 4) { id, download in
+            if victim == nil,
+                download.machine.plan.map({ $0.writtenCount > DownloadSpeedTests.total / 2 }) == true
+            {
+                victim = id
+            }
+            return id == victim ? 5e6 * factor : 5e6
+        }
+        #expect(victim != nil)
+        #expect(slow.seconds <= 1.3 * free.seconds, "\(slow.seconds) s, and \(free.seconds) s without")
+    }
+
+    @Test("N19: of 64 connections one that stands still does not hold up the others")
+    func manyConnections() throws {
+        let free = try run(segments: 64)
+        let slow = try run(segments: 64) { id, _ in id == 5 ? 0 : 5e6 }
+        #expect(slow.seconds <= 1.3 * free.seconds + 1, "\(slow.seconds) s, and \(free.seconds) s without")
+    }
+
+    @Test("What comes twice since it was raced for is a small part of the file")
+    func wasted() throws {
+        let download = try run(segments: 4)
+        let surplus = download.machine.receivedByteCount - DownloadSpeedTests.total
+        #expect(surplus <= 2 << 20, "\(surplus) bytes")
+    }
+}

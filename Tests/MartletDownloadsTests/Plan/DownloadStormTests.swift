@@ -1,0 +1,120 @@
+import Martlet
+import MartletTesting
+import MartletTransport
+import Testing
+
+@testable import MartletDownloads
+
+@Suite("What a download does, whatever happens")
+struct DownloadStormTests {
+    /// A server that answers as chance has it, from versions of a file that follow each other.
+    private final class Server {
+        var random: SeededGenerator
+        var files: [SimulatedFile] = []
+        var present = 0
+        /// How often, of a hundred answers, it does what it should not.
+        let malice: Int
+
+        init(seed: UInt64) {
+            random = SeededGenerator(seed: seed)
+            malice = Int.random(in: 0...60, using: &random)
+            for version in 1...3 {
+                var file = SimulatedFile(byteCount: UInt64.random(in: 0...20 << 20, using: &random))
+                file.version = version
+                file.tag =
+                    ["\"\(version)\"", "\"\(version)\"", "W/\"\(version)\"", nil]
+                    .randomElement(using: &random) ?? nil
+                file.hasRanges = Int.random(in: 0..<5, using: &random) > 0
+                file.tellsLength = Int.random(in: 0..<5, using: &random) > 0
+                files.append(file)
+            }
+        }
+
+        func reply(_ question: DownloadQuestion) throws -> SimulatedDownload.Reply {
+            if Int.random(in: 0..<40, using: &random) == 0 { present = min(present + 1, 2) }
+            let file = files[present]
+            guard Int.random(in: 0..<100, using: &random) < malice else { return try file.reply(question) }
+            var reply = try file.reply(question)
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0: return SimulatedDownload.Reply()
+            case 1: return SimulatedDownload.Reply(facts: nil, end: .crowded)
+            case 2:
+                let status = [301, 401, 403, 404, 416, 429, 500, 503].randomElement(using: &random) ?? 500
+                // Most of them pass.
+                return SimulatedDownload.Reply(
+                    facts: try AnswerFacts.sample(Bool.random(using: &random) ? 503 : status, byteCount: 0))
+            case 3...5: reply.cut = UInt64.random(in: 0...reply.byteCount, using: &random)
+            case 6: reply.byteCount = UInt64.random(in: 0...reply.byteCount, using: &random)
+            case 7:
+                reply.facts?.part =
+                    [
+                        .none, .unreadable("x"), .range(.unsatisfied(total: 5)),
+                        .range(.satisfied(0..<5, total: nil)),
+                        .range(.satisfied(0..<UInt64.max, total: .max)),
+                    ].randomElement(using: &random) ?? .none
+            case 8: reply.facts?.isMultipart = true
+            default:
+                var lied = question
+                lied.condition = nil
+                return try file.reply(lied)
+            }
+            return reply
+        }
+    }
+
+    private func options(_ random: inout SeededGenerator) -> DownloadOptions {
+        var options = DownloadOptions()
+        options.segments = Int.random(in: 1...6, using: &random)
+        options.retry = DownloadRetry(attempts: Int.random(in: 0...6, using: &random))
+        options.resumption = [.automatic, .unverified, .restart].randomElement(using: &random) ?? .automatic
+        if Int.random(in: 0..<4, using: &random) == 0 { options.sequentialWindow = 2_000_000 }
+        if Int.random(in: 0..<4, using: &random) == 0 { options.byteLimit = 15_000_000 }
+        if Int.random(in: 0..<4, using: &random) == 0 {
+            options.checksum = Checksum(.md5, Array(repeating: 0, count: 16))
+        }
+        return options
+    }
+
+    @Test(
+        "N18: Six hundred storms end, or keep a transfer or a wait alive, and mix no two states that can be told apart"
+    )
+    func storms() async throws {
+        var completed = 0
+        for seed in 1...600 as ClosedRange<UInt64> {
+            let server = Server(seed: seed)
+            let choice = options(&server.random)
+            var record: ResumeRecord?
+            if Bool.random(using: &server.random), server.files[0].byteCount > 1_000_000 {
+                let file = server.files[0]
+                let end = UInt64.random(in: 0..<file.byteCount, using: &server.random)
+                record = file.record(RangeSet([0..<end]), total: file.tellsLength ? file.byteCount : nil)
+            }
+            var download = try SimulatedDownload(choice, record: record) { question, _ in
+                try server.reply(question)
+            }
+            download.chance = Double.random(in: 0...1, using: &server.random)
+            let speeds = (0..<8).map { _ in Double.random(in: 1e6...2e7, using: &server.random) }
+            download.speed = { id, _ in speeds[Int(id % 8)] }
+            let stopsAt = Int.random(in: 0..<10, using: &server.random) == 0 ? 2.0 : 900
+            download.run(seconds: stopsAt, step: .milliseconds(100))
+            if stopsAt == 2.0, download.outcome == nil { download.stop() }
+            #expect(download.outcome != nil, "seed \(seed): \(download.asked.suffix(5))")
+            #expect(download.activeCount == 0, "seed \(seed)")
+            // What is late is borne.
+            for id in 0...5 as ClosedRange<UInt64> {
+                download.perform(download.machine.ended(id, .finished, now: download.now, random: 0.5))
+                #expect(download.machine.accept(id, 10, now: download.now) == nil)
+            }
+            if download.isComplete {
+                completed += 1
+                let total = download.machine.plan?.total ?? 0
+                #expect(download.disk == RangeSet(total == 0 ? [] : [0..<total]), "seed \(seed)")
+            }
+            if download.mixedCount > 0 {
+                #expect(download.machine.isUnproven, "seed \(seed): \(download.mixedCount) bytes are mixed")
+            }
+            if seed % 20 == 0 { await Task.yield() }
+        }
+        #expect(completed > 100, "\(completed)")
+    }
+}

@@ -1,0 +1,204 @@
+import MartletClient
+import MartletTransport
+import Testing
+
+@testable import MartletDownloads
+
+/// A download on a clock that is moved by hand, against a server that is a function of what is asked.
+struct SimulatedDownload {
+    /// What becomes of a question.
+    struct Reply {
+        /// The head; nil where there is none, as the connection failed.
+        var facts: AnswerFacts?
+        /// How many bytes the body has.
+        var byteCount: UInt64 = 0
+        /// Of which version of the file its bytes are.
+        var version = 1
+        /// Behind how many bytes of it the connection breaks.
+        var cut: UInt64?
+        /// How the question ends without an answer, or the body behind its cut.
+        var end = DownloadMachine.End.failed(
+            HTTPError(.connectionLost, phase: .receivingBody, message: "the connection broke", wasSent: true))
+    }
+
+    /// How it ended.
+    enum Outcome {
+        case complete
+        case failed(HTTPError)
+        case stopped
+    }
+
+    private struct Transfer {
+        let question: DownloadQuestion
+        let reply: Reply
+        let answersAt: MonotonicTime
+        var isAnswered = false
+        var passing: UInt64 = 0
+        var comparing: UInt64 = 0
+        var delivered: UInt64 = 0
+        /// What a fraction of a byte is owed.
+        var credit = 0.0
+    }
+
+    var machine: DownloadMachine
+    private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
+    /// What was asked, in order.
+    private(set) var questions: [DownloadQuestion] = []
+    private(set) var events: [DownloadEvent] = []
+    private(set) var checkpoints = 0
+    private(set) var outcome: Outcome?
+    /// The version whose bytes are in the file, and which are there.
+    private(set) var version: Int?
+    private(set) var disk = RangeSet<UInt64>()
+    /// Bytes of a version that were written among those of another.
+    private(set) var mixedCount: UInt64 = 0
+    private var transfers: [UInt64: Transfer] = [:]
+    private var nextTick: MonotonicTime
+    /// How long it has been since the beginning, in seconds.
+    var seconds: Double { Double(now.nanoseconds - 1_000_000_000) / 1e9 }
+
+    /// What the server does with the nth question, counted from 1.
+    let reply: (DownloadQuestion, Int) throws -> Reply
+    /// How fast a transfer is, in bytes a second.
+    var speed: (UInt64, SimulatedDownload) -> Double = { _, _ in 5e6 }
+    /// What full jitter draws.
+    var chance = 0.5
+
+    init(
+        _ options: DownloadOptions = DownloadOptions(), record: ResumeRecord? = nil,
+        from url: String = "http://files.example/a.bin",
+        reply: @escaping (DownloadQuestion, Int) throws -> Reply
+    ) throws {
+        machine = DownloadMachine(url: try HTTPURL(url), options: options, now: now)
+        nextTick = now
+        self.reply = reply
+        if let record, options.resumption != .restart { (version, disk) = (1, record.written) }
+        perform(machine.start(record, now: now, random: chance))
+    }
+
+    /// The ranges that were asked for, as their fields say it, and `-` for the whole file.
+    var asked: [String] { questions.map { ($0.rangeField ?? "-") + ($0.condition == nil ? "" : " if") } }
+    /// The reasons for which it began anew.
+    var restarts: [DownloadEvent.RestartReason] {
+        events.compactMap { if case .restarted(let reason) = $0 { reason } else { nil } }
+    }
+    /// The waits before other tries.
+    var waits: [Duration] {
+        events.compactMap { if case .retrying(_, let delay, _) = $0 { delay } else { nil } }
+    }
+    var error: HTTPError? { if case .failed(let error)? = outcome { error } else { nil } }
+    var isComplete: Bool { if case .complete? = outcome { true } else { false } }
+    var activeCount: Int { transfers.count }
+
+    mutating func perform(_ effects: [DownloadMachine.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .begin(let question):
+                questions.append(question)
+                do {
+                    let answer = try reply(question, questions.count)
+                    transfers[question.id] = Transfer(
+                        question: question, reply: answer, answersAt: now.advanced(by: .milliseconds(20)))
+                } catch {
+                    Issue.record("\(error)")
+                }
+            case .cancel(let id):
+                if transfers.removeValue(forKey: id) != nil { end(id, .cancelled) }
+            case .checkpoint:
+                checkpoints += 1
+                machine.checkpointed(now)
+            case .complete: outcome = .complete
+            case .fail(let error): outcome = .failed(error)
+            case .tell(let event): events.append(event)
+            }
+        }
+    }
+
+    private mutating func end(_ id: UInt64, _ end: DownloadMachine.End) {
+        transfers[id] = nil
+        perform(machine.ended(id, end, now: now, random: chance))
+    }
+
+    /// Lets it run until it is over, or so many seconds have passed.
+    mutating func run(seconds limit: Double = 3_600, step: Duration = .milliseconds(20)) {
+        let last = now.advanced(by: .milliseconds(Int(limit * 1_000)))
+        while outcome == nil, now < last {
+            // While all wait for a time to come, nothing happens before.
+            if transfers.isEmpty, let wake = machine.wake { now = max(now, wake) }
+            now = now.advanced(by: step)
+            advance(step)
+            if outcome == nil, transfers.isEmpty, machine.wake == nil {
+                Issue.record("it is not over, and nothing goes on: \(asked)")
+                return
+            }
+        }
+    }
+
+    /// Stops it from outside.
+    mutating func stop() {
+        perform(machine.stop())
+        outcome = .stopped
+    }
+
+    mutating func advance(_ step: Duration) {
+        if now >= nextTick {
+            perform(machine.tick(now))
+            nextTick = now.advanced(by: .milliseconds(200))
+        }
+        for id in transfers.keys.sorted() where outcome == nil {
+            guard let transfer = transfers[id], now >= transfer.answersAt else { continue }
+            if transfer.isAnswered { deliver(id, step) } else { answer(id) }
+        }
+    }
+
+    private mutating func answer(_ id: UInt64) {
+        guard var transfer = transfers[id] else { return }
+        guard let facts = transfer.reply.facts else { return end(id, transfer.reply.end) }
+        let (reception, ending, effects) = machine.answered(id, facts, now: now)
+        switch reception {
+        case .leave:
+            perform(effects)
+            end(id, ending ?? .cancelled)
+        case .take(let passing, let comparing, let beginsAnew):
+            (transfer.passing, transfer.comparing, transfer.isAnswered) = (passing, comparing, true)
+            transfers[id] = transfer
+            if beginsAnew { (version, disk) = (transfer.reply.version, RangeSet()) }
+            perform(effects)
+        }
+    }
+
+    private mutating func deliver(_ id: UInt64, _ step: Duration) {
+        guard var transfer = transfers[id] else { return }
+        let reply = transfer.reply
+        transfer.credit += speed(id, self) * Double(step.attoseconds) / 1e18
+        let whole = min(reply.byteCount, reply.cut ?? .max)
+        var count = min(UInt64(transfer.credit), whole - transfer.delivered)
+        transfer.credit -= Double(count)
+        transfer.delivered += count
+        let skipped = min(count, transfer.passing)
+        transfer.passing -= skipped
+        count -= skipped
+        if transfer.comparing > 0, count > 0 {
+            let compared = min(count, transfer.comparing)
+            guard reply.version == version else { return end(id, .differs) }
+            transfer.comparing -= compared
+            count -= compared
+        }
+        transfers[id] = transfer
+        if count > 0 {
+            guard let place = machine.accept(id, count, now: now) else { return end(id, .finished) }
+            guard !machine.exceedsLimit(place.offset + place.count) else {
+                let error = HTTPError(
+                    .bodyTooLarge, phase: .receivingBody, message: "too long", wasSent: true)
+                return end(id, .refused(error, .fail))
+            }
+            if reply.version != version { mixedCount += place.count }
+            disk.insert(contentsOf: place.offset..<place.offset + place.count)
+            perform(machine.wrote(id, place.offset..<place.offset + place.count))
+            guard transfers[id] != nil else { return }
+            if !place.wantsMore { return end(id, .finished) }
+        }
+        guard transfer.delivered == whole else { return }
+        end(id, reply.cut.map { $0 < reply.byteCount } == true ? reply.end : .finished)
+    }
+}

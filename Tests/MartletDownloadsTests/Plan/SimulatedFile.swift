@@ -1,0 +1,49 @@
+import MartletClient
+import MartletDownloads
+import MartletWire
+
+/// A file on a server that does as RFC 9110 says, but for what is set here.
+struct SimulatedFile {
+    var byteCount: UInt64
+    var tag: String? = "\"one\""
+    var version = 1
+    /// Whether it knows ranges.
+    var hasRanges = true
+    /// Whether it says how long it is.
+    var tellsLength = true
+    var fields: [(String, String)] = []
+
+    /// What it does with a question.
+    func reply(_ question: DownloadQuestion, from url: String? = nil) throws -> SimulatedDownload.Reply {
+        let place = url ?? question.url.absoluteForm
+        var fields = fields
+        if let tag { fields.append(("ETag", tag)) }
+        let isMet = question.condition.map { $0 == tag } ?? true
+        guard let range = question.range, hasRanges, isMet else {
+            return SimulatedDownload.Reply(
+                facts: try AnswerFacts.sample(
+                    200, fields, byteCount: tellsLength ? byteCount : nil, from: place),
+                byteCount: byteCount, version: version)
+        }
+        guard range.lowerBound < byteCount else {
+            return SimulatedDownload.Reply(
+                facts: try AnswerFacts.sample(
+                    416, fields + [("Content-Range", "bytes */\(byteCount)")], byteCount: 0, from: place))
+        }
+        let end = min(range.upperBound, byteCount)
+        fields.append(("Content-Range", "bytes \(range.lowerBound)-\(end - 1)/\(byteCount)"))
+        return SimulatedDownload.Reply(
+            facts: try AnswerFacts.sample(206, fields, byteCount: end - range.lowerBound, from: place),
+            byteCount: end - range.lowerBound, version: version)
+    }
+
+    /// The record of a run that fetched these bytes of it.
+    func record(_ written: RangeSet<UInt64>, total: UInt64?, isUnproven: Bool = false) -> ResumeRecord {
+        var fields = fields
+        if let tag { fields.append(("ETag", tag)) }
+        return ResumeRecord(
+            url: "http://files.example/a.bin", representation: Representation(FieldBlock(fields)),
+            total: total, written: written, isUnproven: isUnproven, generation: 1, digests: [],
+            modified: nil, owner: 7)
+    }
+}
