@@ -89,14 +89,14 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test(
-        "What goes wrong has its exit code",
-        arguments: [
-            (["/status/404"], 22 as Int32), (["/status/500", "--retry", "0"], 22),
-            (["/redirect/5", "--max-redirs", "2"], 47), (["/bytes/9", "--max-filesize", "8"], 63),
-            (["/bytes/9", "--dir", "missing"], 23), (["/stall", "-m", "0.5"], 28),
-            (["/stall", "--stall-timeout", "0.3", "--retry", "0"], 28), (["/reset", "--retry", "0"], 56),
-        ])
+    private static let failures: [([String], Int32)] = [
+        (["/status/404"], 22), (["/status/500", "--retry", "0"], 22),
+        (["/redirect/5", "--max-redirs", "2"], 47), (["/bytes/9", "--max-filesize", "8"], 63),
+        (["/bytes/9", "--dir", "missing"], 23), (["/stall", "-m", "0.5"], 28),
+        (["/stall", "--stall-timeout", "0.3", "--retry", "0"], 28), (["/reset", "--retry", "0"], 56),
+    ]
+
+    @Test("What goes wrong has its exit code", arguments: failures)
     func codes(_ words: [String], _ status: Int32) async throws {
         try await DownloadScene.run { scene in
             let run = try await scene.download([scene.origin.url(words[0])] + words.dropFirst())
