@@ -156,7 +156,7 @@ package struct SegmentPlan: Sendable {
         let mine = max(lastRate, rates.values.max() ?? 0)
         // Of a transfer that has just begun nothing is known yet: it counts as fast as the others.
         for (number, claim) in claims where claim.position == claim.range.lowerBound {
-            if claim.rate.age(at: now) < SegmentPlan.patience { rates[number] = mine }
+            if claim.rate.age(at: now) < SegmentPlan.patience { rates[number] = mine > 0 ? mine : .infinity }
         }
         var victim: (id: UInt64, claim: Claim, seconds: Double)?
         for (number, claim) in claims where claim.rest > 0 && claim.rival == nil {

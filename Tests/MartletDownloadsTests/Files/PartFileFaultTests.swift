@@ -127,7 +127,7 @@ struct PartFileFaultTests {
     @Test("D2: Killed before any call, a download is found in the state before or after it")
     func killed() throws {
         var count = 0
-        for stop in 0..<60 {
+        for stop in 0..<200 {
             let folder = try PartFolder()
             let files = FaultyFileSystem()
             files.stop(after: stop)

@@ -107,9 +107,9 @@ struct PartFilePublishTests {
         #expect(part.record() != nil)
     }
 
-    @Test(
-        "A file that is shorter or longer than it should be never gets the name",
-        arguments: [0, 2_999_999, 3_000_001] as [UInt64])
+    static let wrongLengths: [UInt64] = [0, 2_999_999, 3_000_001]
+
+    @Test("A file that is shorter or longer than it should be never gets the name", arguments: wrongLengths)
     func lengths(_ total: UInt64) throws {
         let folder = try PartFolder()
         let part = try completePart(in: folder)

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import MartletDownloads
 import MartletStorage
+import Synchronization
 import Testing
 
 @Suite("The part file of a download")
@@ -63,8 +64,10 @@ struct PartFileTests {
         let holder = Holder(owner)
         owner = nil
         files.interrupt(.lock) {
-            _ = try? holder.part?.publish(total: 10_000, .fail, modified: nil)
-            holder.part = nil
+            holder.part.withLock { part in
+                _ = try? part?.publish(total: 10_000, .fail, modified: nil)
+                part = nil
+            }
         }
         let second = try #require(try folder.open(files))
         #expect(try second.byteCount() == 0)
@@ -73,9 +76,9 @@ struct PartFileTests {
     }
 
     /// A part file that is let go by another's call.
-    private final class Holder: @unchecked Sendable {
-        var part: PartFile?
-        init(_ part: PartFile?) { self.part = part }
+    private final class Holder: Sendable {
+        let part: Mutex<PartFile?>
+        init(_ part: PartFile?) { self.part = Mutex(part) }
     }
 
     @Test("What an old stream still writes never reaches the new file")

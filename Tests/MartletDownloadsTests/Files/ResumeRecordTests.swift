@@ -133,13 +133,15 @@ struct ResumeRecordTests {
         #expect(fault([]) == "magic")
     }
 
+    static let wrongRanges: [[(UInt64, UInt64)]] = [
+        [(20, 30), (0, 10)], [(0, 10), (10, 20)], [(0, 10), (5, 20)], [(5, 5), (20, 30)],
+        [(10, 5), (20, 30)],
+        [(0, 10), (20, 1_001)], [(0, 10), (0, 10)], [(0, .max), (20, 30)],
+    ]
+
     @Test(
         "Ranges that are empty, out of order, touching, overlapping or beyond the end are refused",
-        arguments: [
-            [(20, 30), (0, 10)], [(0, 10), (10, 20)], [(0, 10), (5, 20)], [(5, 5), (20, 30)],
-            [(10, 5), (20, 30)],
-            [(0, 10), (20, 1_001)], [(0, 10), (0, 10)], [(0, UInt64.max), (20, 30)],
-        ])
+        arguments: wrongRanges)
     func ranges(_ ranges: [(UInt64, UInt64)]) {
         var bytes = sample.bytes
         var offset = bytes.count - 32

@@ -51,7 +51,7 @@ struct DownloadStormTests {
                         .none, .unreadable("x"), .range(.unsatisfied(total: 5)),
                         .range(.satisfied(0..<5, total: nil)),
                         .range(.satisfied(0..<UInt64.max, total: .max)),
-                    ].randomElement(using: &random) ?? .none
+                    ].randomElement(using: &random) ?? .unreadable("")
             case 8: reply.facts?.isMultipart = true
             default:
                 var lied = question
@@ -110,7 +110,8 @@ struct DownloadStormTests {
                 let total = download.machine.plan?.total ?? 0
                 #expect(download.disk == RangeSet(total == 0 ? [] : [0..<total]), "seed \(seed)")
             }
-            if download.mixedCount > 0 {
+            // A part without any tag, despite If-Range, is taken for what was asked.
+            if download.mixedCount > 0, server.files.allSatisfy({ $0.tag != nil }) {
                 #expect(download.machine.isUnproven, "seed \(seed): \(download.mixedCount) bytes are mixed")
             }
             if seed % 20 == 0 { await Task.yield() }

@@ -102,17 +102,22 @@ struct SegmentPlanTests {
 
     @Test("N19: Of a transfer that stands still all but a little is taken over, and can be parted further")
     func standsStill() {
-        let total = 40 * SegmentPlanTests.mebibyte
+        let end = 40 * SegmentPlanTests.mebibyte
+        let total = 50 * SegmentPlanTests.mebibyte
         var plan = SegmentPlan(total: total)
-        plan.claim(1, 0..<total, now: start)
-        let taken = plan.claim(2, now: after(10))
-        #expect(taken?.upperBound == total)
-        #expect(taken.map { $0.lowerBound <= SegmentPlan.smallestTheft } == true)
-        _ = bring(&plan, 2, 5_000_000, at: after(11))
-        let further = plan.claim(3, now: after(11))
-        #expect(further?.upperBound == total)
+        plan.claim(1, 0..<end, now: start)
+        plan.claim(2, end..<total, now: start)
+        _ = bring(&plan, 2, total - end, at: after(1))
+        plan.release(2, now: after(1))
+        let taken = plan.claim(3, now: after(10))
+        #expect(taken == SegmentPlan.smallestTheft / 4..<end)
+        _ = bring(&plan, 3, 5_000_000, at: after(11))
+        // The little that was left is raced for.
+        #expect(plan.claim(4, now: after(11)) == 0..<SegmentPlan.smallestTheft / 4)
+        let further = plan.claim(5, now: after(11))
+        #expect(further?.upperBound == end)
         #expect(further.map { $0.byteCount > 10 * SegmentPlanTests.mebibyte } == true)
-        #expect(plan.claims[2]?.rival == nil)
+        #expect(plan.claims[3]?.rival == nil)
     }
 
     @Test("A transfer that has just begun is not raced for all it has")
