@@ -31,7 +31,15 @@ struct BodyPouring: Sendable {
         while hasMore, !writer.isSated {
             let block = try await mapped { () async throws(StorageError) in try await writer.emptyBlock() }
             // What has come is written while nothing else comes; while a write runs, more of it is gathered.
-            hasMore = try await reader.fill(block, from: exchange) { writer.isIdle }
+            do {
+                hasMore = try await reader.fill(block, from: exchange) { writer.isIdle }
+            } catch {
+                // What came before the failure is written too: a download goes on behind it.
+                if block.count > 0 {
+                    try await mapped { () async throws(StorageError) in try await writer.write(block) }
+                }
+                throw error
+            }
             if block.count > 0 {
                 try await mapped { () async throws(StorageError) in try await writer.write(block) }
             }

@@ -25,6 +25,9 @@ package final class PartFile: Sendable {
         var epoch: UInt32 = 1
         /// The last beginning that got an empty file; 0 for none.
         var renewed: UInt32 = 0
+        /// Why nothing is known any more of what was written: after a sync that failed, another one would succeed without the
+        /// bytes.
+        var syncFailure: StorageError?
         /// Who wrote the record that is there, as far as that is known.
         var lastOwner: UInt64?
     }
@@ -104,7 +107,7 @@ package final class PartFile: Sendable {
         try state.withLock { state throws(RecordFault) in
             guard state.epoch == epoch else { throw .outdated }
             do throws(StorageError) {
-                try files.sync(state.file)
+                try sync(&state)
             } catch {
                 throw .unsynced(error)
             }
@@ -154,6 +157,7 @@ package final class PartFile: Sendable {
                 state.file = next
                 // A record of the new bytes beside the old ones would be the end of them.
                 try files.syncFolder(folderPath)
+                state.syncFailure = nil
             }
             state.renewed = epoch
             // Small files are written at once as a whole.
@@ -185,12 +189,17 @@ package final class PartFile: Sendable {
         total: UInt64, _ collision: DownloadOptions.Collision, modified: Int64?
     ) throws(StorageError) -> String {
         try state.withLock { state throws(StorageError) in
-            let length = try files.status(of: state.file).byteCount
+            var length = try files.status(of: state.file).byteCount
+            if length > total {
+                // Somebody else put it there: what was fetched ends where the file does.
+                try files.truncate(state.file, to: total)
+                length = total
+            }
             guard length == total else {
                 throw StorageError(operation: "length \(length), not \(total)", path: names.part, code: EIO)
             }
             if let modified { try files.setModificationTime(modified, of: state.file) }
-            try files.sync(state.file)
+            try sync(&state)
             var name = ""
             do throws(StorageError) {
                 name = try rename(names.part, collision)
@@ -199,8 +208,20 @@ package final class PartFile: Sendable {
                 name = try publishCopy(of: state.file, total, collision, modified)
             }
             // It is there, whatever becomes of the record now: without its bytes it says nothing.
-            try? files.remove(names.record)
+            // A process that was killed may have left the beginnings of others.
+            for path in [names.record, names.nextRecord, names.nextPart] { try? files.remove(path) }
             return name
+        }
+    }
+
+    /// Syncs the bytes; fails for good where that has failed before.
+    private func sync(_ state: inout State) throws(StorageError) {
+        if let failure = state.syncFailure { throw failure }
+        do throws(StorageError) {
+            try files.sync(state.file)
+        } catch {
+            state.syncFailure = error
+            throw error
         }
     }
 
@@ -259,6 +280,11 @@ package final class PartFile: Sendable {
             try? files.remove(names.nextPart)
             throw error
         }
+    }
+
+    /// Closes the part file and lets go of its lock: at the end of a run, when nobody writes any more.
+    package func close() {
+        state.withLock { $0.file.close() }
     }
 
     /// Removes the bytes and the record.

@@ -55,7 +55,7 @@ package enum AnswerRule {
     ) -> Verdict {
         switch facts.status {
         case 206: return part(asked, facts, known: known, total: total)
-        case 200...299:
+        case 200, 203:
             guard let known else { return .whole }
             guard asked.range != nil else {
                 return known.differs(from: facts.representation) ? .changedWhole : .whole
@@ -64,6 +64,8 @@ package enum AnswerRule {
             return known.isProven(by: facts.representation) ? .whole : .changedWhole
         case 416:
             guard asked.range != nil else { return .failed }
+            // As long as the file that is known, and another one.
+            if let known, known.differs(from: facts.representation) { return .unsatisfied(total: nil) }
             if case .range(.unsatisfied(let total)) = facts.part { return .unsatisfied(total: total) }
             return .unsatisfied(total: nil)
         default: return .failed
@@ -103,6 +105,10 @@ package enum AnswerRule {
         if let known, !asked.isConditional, known.condition != nil, !known.isProven(by: facts.representation)
         {
             return .refused("nothing in the answer proves that its bytes are those of the file as it was")
+        }
+        if let tag = known?.entityTag, !tag.isWeak, facts.representation.entityTag == nil {
+            // A part has the tag that the whole would have (RFC 9110 §15.3.7): who leaves it out may not heed If-Range either.
+            return .refused("the answer has no entity tag, and the file had one")
         }
         let end = min(came.upperBound, range.upperBound)
         return .part(

@@ -267,7 +267,6 @@ package final class DownloadJob: Sendable {
             var failure = HTTPError(storage: error, origin: url.origin.description)
             failure.phase = .evaluating
             if error.isExistingFile { failure.code = .fileExists }
-            failure.message += "; what has come is kept in \(part.names.part)"
             failure.keptFile = FilePath(part.names.part)
             throw failure
         }

@@ -50,15 +50,17 @@ extension DownloadRun {
     }
 
     /// Keeps what has come, if another run can go on with it; removes it otherwise.
-    func keep() async {
+    /// - Returns: Whether it is kept.
+    func keep() async -> Bool {
         let (part, keeps) = state.withLock { ($0.part, $0.keeps && $0.machine.isResumable) }
-        guard let part else { return }
+        guard let part else { return false }
         if keeps, let (_, record, epoch) = snapshot() {
             let fault = await note(record, in: part, epoch: epoch)
             // What could not be synced is not to be trusted, not by another run either.
-            guard case .unsynced? = fault else { return }
+            guard case .unsynced? = fault else { return true }
         }
         await BlockingWorkers.shared.run { part.discard() }
+        return false
     }
 
     // MARK: The end
@@ -83,5 +85,18 @@ extension DownloadRun {
             path: path, byteCount: total, resumedByteCount: machine.resumedByteCount,
             receivedByteCount: machine.receivedByteCount, verified: wanted,
             url: machine.place ?? job.url.withoutUserInfo)
+    }
+}
+
+extension HTTPError {
+    /// The same error where nothing could be kept after all.
+    var withoutKeptBytes: HTTPError {
+        var error = self
+        if let count = keptByteCount, let words = error.message.firstRange(of: "; \(count) bytes are kept") {
+            error.message.removeSubrange(words)
+        }
+        error.keptByteCount = nil
+        error.keptFile = nil
+        return error
     }
 }

@@ -71,7 +71,11 @@ final class DownloadRun: Sendable {
 
     /// Runs until the file is there, or it is given up, or the task is cancelled: then what has come is kept.
     func run() async throws -> DownloadResult {
-        defer { tellProgress(isLast: true) }
+        defer {
+            // Workers may still hold what they have written to.
+            state.withLock { $0.part }?.close()
+            tellProgress(isLast: true)
+        }
         do {
             let part = try await job.openPart()
             let record = await readRecord(part)
@@ -102,11 +106,11 @@ final class DownloadRun: Sendable {
             switch outcome {
             case .stopped:
                 _ = state.withLock { $0.machine.stop() }
-                await keep()
+                _ = await keep()
                 throw CancellationError()
             case .failed(let error):
-                await keep()
-                throw error
+                let isKept = await keep()
+                throw isKept ? error : error.withoutKeptBytes
             case .complete:
                 do {
                     return try await finish()
@@ -117,20 +121,16 @@ final class DownloadRun: Sendable {
                     }
                     if case .fail(let error)? = effects.first {
                         state.withLock { $0.keeps = false }
-                        await keep()
+                        _ = await keep()
                         throw error
                     }
                 } catch var error as HTTPError {
-                    // All of it is there; what is wrong is the place it should go to.
-                    await keep()
-                    state.withLock { state in
-                        if state.machine.isResumable {
-                            error.keptByteCount = state.machine.plan?.writtenCount
-                        }
-                    }
+                    // All of it is there; what is wrong is the place it should go to, or the disk.
+                    guard await keep() else { throw error.withoutKeptBytes }
+                    error.keptByteCount = state.withLock { $0.machine.plan?.writtenCount }
                     throw error
                 } catch {
-                    await keep()
+                    _ = await keep()
                     throw error
                 }
             }

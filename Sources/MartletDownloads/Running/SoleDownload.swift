@@ -23,10 +23,7 @@ actor SoleDownload: Download.Controller {
 
     func begin() {
         guard !isRunning, !isOver, !isCancelled else { return }
-        guard !isHeld else {
-            status.become(.paused)
-            return
-        }
+        guard !isHeld else { return }
         isRunning = true
         status.become(.running)
         // Unstructured, since the download is its holder's and not its maker's: it outlives the scope that began it.
@@ -66,7 +63,10 @@ actor SoleDownload: Download.Controller {
 
     func pause() async {
         guard let run else {
+            guard !isHeld, !isCancelled else { return }
             isHeld = true
+            status.events.add(.paused)
+            status.become(.paused)
             return
         }
         guard isRunning else { return }
