@@ -152,10 +152,14 @@ let package = Package(
         .testTarget(
             name: "MartletDownloadsTests",
             dependencies: [
-                "Martlet", "MartletDownloads", "MartletClient", "MartletTesting",
+                "Martlet", "MartletDownloads", "MartletDownloadsChild", "MartletClient", "MartletTesting",
                 "MartletTransport", "MartletStorage", "MartletWire", systemPackage,
             ],
             swiftSettings: strict),
+        // A process of its own for the tests of downloads, to share a folder with and to be killed.
+        .executableTarget(
+            name: "MartletDownloadsChild", dependencies: ["Martlet", systemPackage],
+            path: "Tests/MartletDownloadsChild", swiftSettings: strict),
         .testTarget(
             name: "MartletXMLTests", dependencies: ["MartletXML", "MartletClient", "MartletTesting"],
             swiftSettings: strict),

@@ -1,0 +1,171 @@
+import Synchronization
+
+/// An origin that serves one file in parts, with a conduct that tests choose, and notes what it was asked for and what it
+/// sent.
+package final class RangeOrigin: Sendable {
+    private struct State {
+        var conduct: RangeConduct
+        /// Which conduct it is, from 0; answers of earlier ones count for nothing.
+        var round = 0
+        var requests: [RangeRequest] = []
+        var sentByteCount: UInt64 = 0
+        /// The gates that answers have, and whether they all stand open.
+        var gates: Set<String> = []
+        var isReleased = false
+    }
+
+    /// Guards the above; touched by the tasks of connections and by the test.
+    private let state: Mutex<State>
+    /// The signals of gates.
+    package let signals = OriginSignals()
+
+    /// How much is made and sent at once.
+    private static let pieceSize = 64 << 10
+
+    /// An origin with a conduct.
+    package init(_ conduct: RangeConduct) {
+        state = Mutex(State(conduct: conduct))
+    }
+
+    /// Runs a closure beside an origin with a conduct, and stops the origin whatever happens.
+    @discardableResult
+    package static func with<Value>(
+        _ conduct: RangeConduct, _ options: OriginOptions = .plain,
+        run body: (RangeOrigin, TestOrigin) async throws -> Value
+    ) async throws -> Value {
+        let ranges = RangeOrigin(conduct)
+        return try await TestOrigin.withOrigin(options, handler: ranges.handler) { origin in
+            try await body(ranges, origin)
+        }
+    }
+
+    // MARK: Looking
+
+    /// The requests since the conduct began, in the order they came.
+    package var requests: [RangeRequest] { state.withLock { $0.requests } }
+
+    /// How many bytes of bodies were handed to the system since the conduct began.
+    package var sentByteCount: UInt64 { state.withLock { $0.sentByteCount } }
+
+    // MARK: Behaving
+
+    /// Begins another conduct, with the counts at 0.
+    package func play(_ conduct: RangeConduct) {
+        state.withLock { state in
+            let gates = state.gates
+            state = State(conduct: conduct, round: state.round + 1)
+            state.gates = gates
+        }
+    }
+
+    /// Opens all gates for good.
+    package func release() {
+        let gates = state.withLock { state in
+            state.isReleased = true
+            return state.gates
+        }
+        for name in gates { signals.raise("\(name) go") }
+    }
+
+    /// What answers.
+    package var handler: OriginHandler {
+        OriginHandler { request in self.respond(to: request) }
+    }
+
+    private func respond(to request: OriginRequest) -> OriginResponse {
+        let (round, noted, answer) = state.withLock { state -> (Int, RangeRequest, RangeAnswer) in
+            var noted = RangeRequest(request, number: state.requests.count + 1)
+            let index = state.conduct.versionIndex(requests: noted.number, bytes: state.sentByteCount)
+            var answer = RangeAnswer(to: noted, of: state.conduct.versions[index], by: state.conduct)
+            for act in state.conduct.acts where act.applies(noted) { act.change(&answer) }
+            noted.status = answer.replacement?.status ?? answer.status
+            if answer.replacement == nil {
+                noted.version = index
+                let values = answer.fields.values(of: "Content-Range")
+                noted.contentRange = values.isEmpty ? nil : values.joined(separator: ", ")
+            }
+            state.requests.append(noted)
+            if let name = answer.gate?.name { state.gates.insert(name) }
+            if state.isReleased { answer.gate = nil }
+            return (state.round, noted, answer)
+        }
+        if let replacement = answer.replacement { return replacement }
+        return response(answer, to: noted, round: round)
+    }
+
+    private func response(_ answer: RangeAnswer, to request: RangeRequest, round: Int) -> OriginResponse {
+        let count = answer.contents.map { UInt64($0.count) } ?? UInt64(answer.body.count)
+        let isFramed = answer.framing == .automatic && answer.declaredByteCount == nil
+        var response = OriginResponse(
+            answer.status, fields: answer.fields,
+            body: .stream(length: isFramed && answer.surplus == 0 ? count : nil) { [self] writer in
+                try await send(answer, count + answer.surplus, request, round: round, to: writer)
+            })
+        response.framing = answer.framing
+        response.fault = answer.fault
+        if answer.framing == .automatic, !isFramed || answer.surplus > 0 {
+            response.fields["Content-Length"] = "\(answer.declaredByteCount ?? count)"
+            response.closesConnection = true
+        }
+        return response
+    }
+
+    private func send(
+        _ answer: RangeAnswer, _ count: UInt64, _ request: RangeRequest, round: Int,
+        to writer: OriginBodyWriter
+    ) async throws {
+        var gate = answer.gate
+        var offset: UInt64 = 0
+        while true {
+            if let (name, place) = gate, offset >= place {
+                gate = nil
+                signals.raise(name)
+                try await signals.wait(for: "\(name) go", within: .seconds(600))
+            }
+            guard offset < count else { break }
+            if isCut(request, round: round) { throw OriginFault(.close) }
+            var size = min(
+                count - offset, UInt64(answer.pace?.pieceSize(at: offset) ?? RangeOrigin.pieceSize))
+            if let gate, gate.byteCount > offset { size = min(size, gate.byteCount - offset) }
+            // Before the client can have it, so that who looks once all came finds it counted.
+            let cut = answer.fault?.bodyByteCount.map { max($0, offset) - offset } ?? size
+            add(min(size, cut), to: request, round: round)
+            try await writer.write(piece(of: answer, at: offset, count: Int(size)))
+            offset += size
+            if let pace = answer.pace {
+                try await Task.sleep(for: pace.pause(after: Int(size), endingAt: offset))
+            }
+        }
+    }
+
+    private func piece(of answer: RangeAnswer, at offset: UInt64, count: Int) -> [UInt8] {
+        if let contents = answer.contents {
+            let start = min(Int(offset), contents.count)
+            let piece = Array(contents[start..<min(contents.count, start + count)])
+            return piece + [UInt8](repeating: 0x21, count: count - piece.count)
+        }
+        // What nobody promised is not of the file.
+        let rest = UInt64(answer.body.count) - min(offset, UInt64(answer.body.count))
+        let own = Int(min(rest, UInt64(count)))
+        return answer.version.bytes(from: answer.body.lowerBound + offset, count: own)
+            + [UInt8](repeating: 0x21, count: count - own)
+    }
+
+    /// Whether the answer is to end since its version has.
+    private func isCut(_ request: RangeRequest, round: Int) -> Bool {
+        state.withLock { state in
+            guard state.round == round, state.conduct.cutsAtFlips else { return false }
+            let index = state.conduct.versionIndex(
+                requests: state.requests.count, bytes: state.sentByteCount)
+            return index != request.version
+        }
+    }
+
+    private func add(_ bytes: UInt64, to request: RangeRequest, round: Int) {
+        state.withLock { state in
+            guard state.round == round else { return }
+            state.sentByteCount += bytes
+            state.requests[request.number - 1].sentByteCount += bytes
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import Glibc
+import Martlet
+
+/// Downloads, and may be killed at it: `MartletDownloadsChild one URL FILE [NAME=VALUE …]`, or
+/// `MartletDownloadsChild many URL FOLDER COUNT`.
+///
+/// It writes a line for each file: `finished …`, `failed …` or `paused …`; and `peak=` with the most memory it had, in KiB.
+@main
+enum MartletDownloadsChild {
+    static func main() async {
+        let words = Array(CommandLine.arguments.dropFirst())
+        guard words.count >= 3 else { exit(64) }
+        let work = DownloadWork(settings: Array(words.dropFirst(3)))
+        switch words[0] {
+        case "one": await work.one(from: words[1], to: words[2])
+        case "many": await work.many(from: words[1], into: words[2], count: Int(words[3]) ?? 0)
+        default: exit(64)
+        }
+        exit(0)
+    }
+}

@@ -1,0 +1,262 @@
+import Foundation
+import Martlet
+import MartletTesting
+import Synchronization
+import SystemPackage
+import Testing
+
+/// What a download promises, in the short form.
+@Suite("Checks of downloads")
+struct DownloadCheckTests {
+    @Test("Check 1: a file that changes halfway through a download in segments is the new one")
+    func changesHalfway() async throws {
+        let byteCount: UInt64 = 24 << 20
+        let conduct = RangeConduct(
+            RangeVersion(byteCount, entityTag: "\"old\""),
+            RangeVersion(byteCount, place: 31, entityTag: "\"new\"")
+        ).with {
+            $0.flips = [.afterBytes(byteCount / 2)]
+            $0.cutsAtFlips = true
+        }
+        try await RangeScene.with(conduct) { scene in
+            let run = try await scene.run()
+            try await scene.expectOrder(after: run, versions: conduct.versions)
+            let version = try scene.folder.version(of: RangeScene.name, among: conduct.versions)
+            #expect(version == 1, "\(run.log)")
+            #expect(run.restarts.contains(.changed))
+        }
+    }
+
+    @Test(
+        "Check 2: killed at sixteen random points, a file is whole, and nothing that was noted is fetched again"
+    )
+    func killed() async throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var generator = SeededGenerator(seed: seed)
+        let version = RangeVersion(1 << 20, entityTag: "\"killed\"")
+        for index in 0..<16 {
+            let point = UInt64.random(in: 1..<version.byteCount, using: &generator)
+            let conduct = RangeConduct(version, acts: [.hold(request: 1, after: point, "there")])
+            try await RangeScene.with(conduct) { scene in
+                let mark = scene.folder.path + "-mark"
+                defer { try? FileManager.default.removeItem(atPath: mark) }
+                let child = try await DownloadsChild.start(
+                    [
+                        "one", scene.url, scene.path.string, "checkpoint=50", "tell=\(point)", "mark=\(mark)",
+                        // Another connection would race for what is held.
+                        "segments=1",
+                    ])
+                try await scene.ranges.signals.wait(for: "there")
+                let isNoted = index % 2 == 0
+                if isNoted {
+                    #expect(await eventually { FileManager.default.fileExists(atPath: mark) })
+                    await settle(scene.folder)
+                }
+                child.killAtOnce()
+                _ = try await child.end()
+                #expect(try !scene.folder.names().contains(RangeScene.name))
+                scene.ranges.play(RangeConduct(version))
+                let run = try await scene.run()
+                try await scene.expectOrder(after: run, versions: [version])
+                #expect(run.value != nil, "killed at \(point), seed \(seed)\n\(run.log)")
+                let missing = version.byteCount - point
+                #expect(run.sentByteCount >= missing, "killed at \(point), seed \(seed)\n\(run.log)")
+                let refetched = run.sentByteCount - min(run.sentByteCount, missing)
+                #expect(
+                    refetched <= (isNoted ? 64 << 10 : point), "killed at \(point), seed \(seed)\n\(run.log)")
+            }
+        }
+    }
+
+    /// Waits until the record in a folder has stood still for many times the interval between checkpoints.
+    private func settle(_ folder: DownloadFolder) async {
+        func stamp() -> [UInt8] {
+            guard let name = try? folder.record() else { return [] }
+            return (try? folder.contents(of: name)) ?? []
+        }
+        var last = stamp()
+        var since = ContinuousClock.now
+        _ = await eventually(within: .seconds(60)) {
+            let now = stamp()
+            if now != last || now.isEmpty { (last, since) = (now, .now) }
+            return ContinuousClock.now - since > .milliseconds(700)
+        }
+    }
+
+    @Test("Check 3: where each connection is slow, four of them are used")
+    func fourConnections() async throws {
+        let version = RangeVersion(24 << 20, entityTag: "\"paced\"")
+        let conduct = RangeConduct(version).with { $0.pace = RangePace(2 << 20) }
+        try await RangeScene.with(conduct) { scene in
+            let run = try await scene.run()
+            try await scene.expectOrder(after: run, versions: [version])
+            #expect(run.value != nil, "\(run.log)")
+            #expect(Set(run.requests.map(\.connection)).count == 4, "\(run.log)")
+            #expect(run.value?.receivedByteCount ?? .max < version.byteCount * 5 / 4, "\(run.log)")
+        }
+    }
+
+    @Test("Check 3: one connection where one is asked for")
+    func oneConnection() async throws {
+        let version = RangeVersion(12 << 20, entityTag: "\"one\"")
+        try await RangeScene.with(RangeConduct(version)) { scene in
+            let run = try await scene.run(RangeScene.options { $0.segments = 1 })
+            try await scene.expectOrder(after: run, versions: [version])
+            #expect(run.value != nil, "\(run.log)")
+            #expect(scene.origin.ledger.counts.connections == 1, "\(run.log)")
+        }
+    }
+
+    @Test("Check 3: what a slow connection does not get done is taken over by others")
+    func takenOver() async throws {
+        let version = RangeVersion(24 << 20, entityTag: "\"paced\"")
+        let conduct = RangeConduct(
+            version,
+            acts: [
+                .onRequest(2) { $0.pace = RangePace(2 << 20, changingAfter: 300_000, to: 20_000) }
+            ]
+        ).with { $0.pace = RangePace(2 << 20) }
+        try await RangeScene.with(conduct) { scene in
+            let run = try await scene.run()
+            try await scene.expectOrder(after: run, versions: [version])
+            #expect(run.value != nil, "\(run.log)")
+            let slow = try #require(run.requests.dropFirst().first)
+            let asked = (slow.end ?? version.byteCount - 1) - (slow.start ?? 0) + 1
+            #expect(slow.sentByteCount < asked, "\(run.log)")
+        }
+    }
+
+    @Test("N19: of 64 segments one goes silent, and the file is right")
+    func oneOfMany() async throws {
+        let version = RangeVersion(24 << 20, entityTag: "\"many\"")
+        let conduct = RangeConduct(
+            version, acts: [.onRequest(2) { $0.fault = OriginFault(.stall, afterBodyBytes: 100_000) }]
+        ).with { $0.pace = RangePace(3 << 20) }
+        try await RangeScene.with(conduct) { scene in
+            let run = try await scene.run(
+                RangeScene.options {
+                    $0.segments = 64
+                    $0.stallTimeout = .milliseconds(500)
+                    $0.retry.attempts = 1_000
+                })
+            try await scene.expectOrder(after: run, versions: [version])
+            #expect(run.value != nil, "\(run.log)")
+        }
+    }
+
+    @Test("Check 4: a server that goes silent with the connection open is asked by another, then given up")
+    func silent() async throws {
+        let conduct = RangeConduct(
+            Samples.one, acts: [.always { $0.fault = OriginFault(.stall, afterBodyBytes: 10) }])
+        try await RangeScene.with(conduct) { scene in
+            scene.ranges.play(
+                RangeConduct(
+                    Samples.one,
+                    acts: [
+                        .onRequest(1) { $0.fault = OriginFault(.stall, afterBodyBytes: 10) },
+                        RangeAct(on: { $0.number > 1 }) { $0.fault = OriginFault(.stall) },
+                    ]))
+            let run = try await scene.run(
+                RangeScene.options {
+                    $0.stallTimeout = .milliseconds(200)
+                    $0.retry.attempts = 3
+                })
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+            #expect(run.error?.code == .timedOut, "\(run.log)")
+            #expect(run.requests.count >= 4, "\(run.log)")
+            #expect(Set(run.requests.map(\.connection)).count == run.requests.count, "\(run.log)")
+        }
+    }
+
+    @Test(
+        "Check 5: a name that the server proposes is a plain name in the folder",
+        arguments: [
+            (#"attachment; filename="../../etc/x""#, "x"), (#"attachment; filename=".bashrc""#, "bashrc"),
+            (#"attachment; filename="/etc/passwd""#, "passwd"),
+            (#"attachment; filename="plain.txt""#, "plain.txt"),
+            (#"attachment; filename*=UTF-8''na%C3%AFve.txt"#, "naïve.txt"),
+            (#"attachment; filename="fall.txt"; filename*=UTF-8''%e2%82%ac.txt"#, "€.txt"),
+            (#"attachment; filename*=UTF-8''..%2F..%2Fetc%2Fx"#, "x"),
+            (#"attachment; filename="-rf""#, "rf"), (#"attachment; filename="..\\..\\x""#, nil),
+            (#"attachment; filename="..""#, nil), (#"attachment; filename="""#, nil),
+            (#"attachment; filename="a\u{1}b.txt""#, nil), ("attachment", "file.bin"), ("nonsense;;;=", nil),
+        ] as [(String, String?)])
+    func names(_ field: String, _ expected: String?) async throws {
+        let conduct = RangeConduct(Samples.one).with { $0.fields["Content-Disposition"] = field }
+        try await expectSafeName(conduct, expected)
+    }
+
+    @Test("Check 5: a name of 300 bytes is cut to what a folder takes")
+    func longName() async throws {
+        for name in [
+            String(repeating: "a", count: 300) + ".txt", String(repeating: "é", count: 150) + ".txt",
+        ] {
+            let encoded = name.utf8.map { "%" + String($0, radix: 16) }.joined()
+            let conduct = RangeConduct(Samples.one).with {
+                $0.fields["Content-Disposition"] = "attachment; filename*=UTF-8''\(encoded)"
+            }
+            try await expectSafeName(conduct, nil)
+        }
+    }
+
+    private func expectSafeName(_ conduct: RangeConduct, _ expected: String?) async throws {
+        try await RangeScene.with(conduct) { scene in
+            let parent = try DownloadFolder()
+            let inner = "\(parent.path)/inner"
+            try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
+            let result = try await scene.session.download(
+                scene.url, to: .folder(FilePath(inner)), options: RangeScene.options)
+            #expect(try parent.names() == ["inner"])
+            let names = try FileManager.default.contentsOfDirectory(atPath: inner)
+            let name = try #require(names.first)
+            #expect(names.count == 1)
+            #expect(result.path == FilePath("\(inner)/\(name)"))
+            #expect(name.utf8.count <= 255)
+            #expect(!name.hasPrefix(".") && !name.hasPrefix("-"))
+            #expect(name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F && $0 != "/" })
+            if let expected { #expect(name == expected) }
+        }
+    }
+
+    @Test("Check 6: paused in one process, a download goes on in another with what is missing")
+    func anotherProcess() async throws {
+        let point: UInt64 = 500_000
+        let version = RangeVersion(1_200_000, entityTag: "\"paused\"")
+        let conduct = RangeConduct(version, acts: [.hold(request: 1, after: point, "there")])
+        try await RangeScene.with(conduct) { scene in
+            let child = try await DownloadsChild.run(
+                ["one", scene.url, scene.path.string, "pauseAfter=\(point)"])
+            #expect(child.number("completed", of: "paused") == point, "\(child)")
+            scene.ranges.play(RangeConduct(version))
+            let first = Mutex<DownloadProgress?>(nil)
+            let result = try await scene.session.download(
+                scene.url, to: scene.path, options: RangeScene.options
+            ) { progress in
+                first.withLock { if $0 == nil, progress.receivedByteCount > 0 { $0 = progress } }
+            }
+            #expect(result.resumedByteCount == point)
+            #expect(result.receivedByteCount == version.byteCount - point)
+            #expect(scene.ranges.sentByteCount == version.byteCount - point)
+            let progress = try #require(first.withLock { $0 })
+            #expect(progress.resumedByteCount == point)
+            #expect(progress.completedByteCount >= point)
+            #expect(progress.totalByteCount == version.byteCount)
+            #expect(try scene.folder.version(of: RangeScene.name, among: [version]) == 0)
+            #expect(try scene.folder.names() == [RangeScene.name])
+        }
+    }
+
+    @Test("Check 7: a large file takes little memory")
+    func memory() async throws {
+        let version = RangeVersion(192 << 20, entityTag: "\"large\"")
+        try await RangeScene.with(RangeConduct(version)) { scene in
+            let child = try await DownloadsChild.run(["one", scene.url, scene.path.string])
+            #expect(child.line("finished bytes=\(version.byteCount)") != nil, "\(child)")
+            #expect(try scene.folder.version(of: RangeScene.name, among: [version]) == 0)
+            let peak = try #require(child.line("peak=").flatMap { Int($0.dropFirst("peak=".count)) })
+            #expect(peak > 0)
+            // Under a sanitizer memory is another thing.
+            #expect(peak < 64 << 10, "\(peak) KiB")
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Martlet
+import MartletTesting
+import Testing
+
+extension DownloadRow {
+    private static let one = Samples.one
+    private static let cut = Samples.cut
+
+    /// N1, N12, N17: ends, resets, silences, in plain and over TLS.
+    static let cuts: [DownloadRow] =
+        [false, true].flatMap { isSecure in
+            [
+                cut(.automatic, "with a length", .close, isSecure),
+                cut(.chunked(size: 1_000), "in chunks", .close, isSecure),
+                cut(.automatic, "with a length", .reset, isSecure),
+                cut(.chunked(size: 1_000), "in chunks", .reset, isSecure),
+                cut(.automatic, "with a length", .cut, isSecure),
+                cut(.chunked(size: 1_000), "in chunks", .cut, isSecure),
+            ]
+        } + [truncated, oftenCut, silent, silentForEver, resumedTwice]
+
+    private static func cut(
+        _ framing: OriginFraming, _ framed: String, _ kind: OriginFault.Kind, _ isSecure: Bool
+    ) -> DownloadRow {
+        DownloadRow(
+            isSecure ? "N12" : "N1",
+            "an answer \(framed) ended by \(kind)\(isSecure ? " over TLS" : "") is gone on with",
+            RangeConduct(one, acts: [.cut(request: 1, after: cut, by: kind)]).with { $0.framing = framing },
+            .complete(0), isSecure: isSecure,
+            audit: { run in
+                #expect(run.requests.count == 2, "\(run.log)")
+                if run.requests.last?.isResumption == true {
+                    #expect(run.requests.last?.ifRange == "\"one\"", "\(run.log)")
+                }
+                if kind != .reset { #expect(run.requests.last?.start == cut, "\(run.log)") }
+                #expect((run.requests.last?.start ?? 0) <= cut)
+                #expect(run.retries.count == 1)
+            })
+    }
+
+    /// Over TLS the end of a body that only ends is known by the alert.
+    private static let truncated = DownloadRow(
+        "N12", "a body without a length that TLS does not end is not the file",
+        RangeConduct(one, acts: [.cut(request: 1, after: cut, by: .cut)]).with {
+            $0.framing = .untilClose
+            $0.ranges = .ignored
+        }, .complete(0), isSecure: true,
+        audit: { run in
+            #expect(run.requests.count == 2, "\(run.log)")
+        })
+
+    private static let oftenCut = DownloadRow(
+        "N1", "a download that gets ahead may be cut any number of times",
+        RangeConduct(one, acts: [.always { $0.fault = OriginFault(.close, afterBodyBytes: 15_001) }]),
+        .complete(0), change: { $0.retry.attempts = 1 },
+        audit: { run in
+            #expect(run.requests.count == 20, "\(run.log)")
+            #expect(run.sentByteCount == one.byteCount)
+        })
+
+    private static let silent = DownloadRow(
+        "N17", "a connection that goes silent is given up, and the rest asked for by another",
+        RangeConduct(
+            one, acts: [.onRequest(1) { $0.fault = OriginFault(.stall, afterBodyBytes: cut) }]),
+        .complete(0),
+        change: {
+            $0.stallTimeout = .milliseconds(300)
+            // On a machine that stands still the clock may end good connections too.
+            $0.retry.attempts = 1_000
+        },
+        audit: { run in
+            #expect(run.requests.count >= 2, "\(run.log)")
+            #expect(Set(run.requests.map(\.connection)).count >= 2)
+            #expect(run.requests.dropFirst().first?.start == cut, "\(run.log)")
+        })
+
+    private static let silentForEver = DownloadRow(
+        "N17", "a server that is silent whenever it is asked fails, and keeps what came",
+        RangeConduct(
+            one,
+            acts: [
+                .onRequest(1) { $0.fault = OriginFault(.stall, afterBodyBytes: cut) },
+                RangeAct(on: { $0.number > 1 }) { $0.fault = OriginFault(.stall) },
+            ]),
+        .fails([.timedOut]),
+        change: {
+            $0.stallTimeout = .milliseconds(300)
+            $0.retry.attempts = 2
+        },
+        audit: { run in
+            #expect(run.error?.keptByteCount ?? 0 <= cut, "\(run.log)")
+        })
+
+    private static let resumedTwice = DownloadRow(
+        "N1", "what an earlier run fetched is asked for no more",
+        earlier: Samples.cutOnce(), keeps: cut, RangeConduct(one), .complete(0),
+        audit: { run in
+            #expect(run.requests.count == 1, "\(run.log)")
+            #expect(run.requests.first?.start == cut)
+            #expect(run.requests.first?.ifRange == "\"one\"")
+            #expect(run.sentByteCount == one.byteCount - cut)
+            #expect(run.value?.resumedByteCount == cut)
+            #expect(run.value?.receivedByteCount == one.byteCount - cut)
+        })
+}

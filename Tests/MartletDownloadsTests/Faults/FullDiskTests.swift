@@ -1,0 +1,130 @@
+import Foundation
+import Martlet
+import MartletTesting
+import Testing
+
+/// Disks, files and tables of descriptors that have no room.
+@Suite("Full disks")
+struct FullDiskTests {
+    private static let version = RangeVersion(2 << 20, entityTag: "\"two MiB\"")
+
+    /// Whether a process may mount a file system of its own.
+    private static let canMount: Bool = {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=1m none /mnt"]
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return false }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }()
+
+    @Test(
+        "D4: a disk that is full is an error, and the download goes on once there is room",
+        .enabled(if: canMount), arguments: [false, true])
+    func tinyDisk(isUnsized: Bool) async throws {
+        let conduct = RangeConduct(FullDiskTests.version).with { conduct in
+            // Without a length nobody knows beforehand that there is no room.
+            if isUnsized {
+                conduct.framing = .chunked(size: nil)
+                conduct.ranges = .ignored
+            }
+        }
+        try await RangeScene.with(conduct) { scene in
+            let script = """
+                mount -t tmpfs -o size=1m none "$3" || exit 70
+                "$0" one "$2" "$3/file.bin" attempts=2
+                ls -A "$3"
+                mount -o remount,size=16m "$3"
+                "$0" one "$2" "$3/file.bin" attempts=2
+                echo "left $(ls -A "$3" | tr "\\n" " ")"
+                echo "sum $(sha256sum < "$3/file.bin")"
+                """
+            let ending = try await DownloadsChild.run(
+                ["one", scene.url, scene.folder.path],
+                through: "exec unshare -rm sh -c '\(script)' \"$0\" \"$@\"")
+            #expect(ending.line("failed diskFull") != nil, "\(ending)")
+            #expect(ending.line("finished bytes=\(FullDiskTests.version.byteCount)") != nil, "\(ending)")
+            #expect(ending.line("left") == "left file.bin ", "\(ending)")
+            let sum = try Samples.sha256(FullDiskTests.version).hexadecimal
+            #expect(ending.line("sum")?.contains(sum) == true, "\(ending)")
+            let kept = ending.number("kept", of: "failed diskFull") ?? 0
+            #expect(kept <= 1 << 20)
+            if !isUnsized {
+                #expect(ending.number("resumed", of: "finished") == kept, "\(ending)")
+            }
+        }
+    }
+
+    @Test("D4: a write that finds no room is an error, and what was synced before is gone on with")
+    func noRoomForWrite() async throws {
+        let conduct = RangeConduct(Samples.one).with { $0.pace = RangePace(600_000) }
+        try await RangeScene.with(conduct) { scene in
+            for call in ["pwrite64", "fallocate"] {
+                let trace =
+                    "exec strace -f -qq -o /dev/null -e trace=\(call)"
+                    + " -e inject=\(call):error=ENOSPC:when=\(call == "pwrite64" ? "4+" : "1+") \"$0\" \"$@\""
+                let child = try await DownloadsChild.run(
+                    ["one", scene.url, scene.path.string, "checkpoint=50"], through: trace)
+                #expect(!child.isKilled)
+                if child.line("finished") == nil {
+                    #expect(child.line("failed diskFull") != nil, "\(child)")
+                    #expect(try !scene.folder.names().contains(RangeScene.name))
+                }
+                try? FileManager.default.removeItem(atPath: scene.path.string)
+                scene.ranges.play(RangeConduct(Samples.one))
+                let run = try await scene.run()
+                #expect(run.value != nil, "\(run.log)")
+                try await scene.expectOrder(after: run, versions: [Samples.one])
+                try FileManager.default.removeItem(atPath: scene.path.string)
+            }
+        }
+    }
+
+    @Test(
+        "D9: a limit on the size of files is an error, not the end of the process", arguments: [false, true])
+    func fileSizeLimit(isUnsized: Bool) async throws {
+        let conduct = RangeConduct(Samples.one).with { conduct in
+            if isUnsized {
+                conduct.framing = .chunked(size: nil)
+                conduct.ranges = .ignored
+            }
+        }
+        try await RangeScene.with(conduct) { scene in
+            // In blocks of 512 bytes.
+            let child = try await DownloadsChild.run(
+                ["one", scene.url, scene.path.string], through: "ulimit -f 400; exec \"$0\" \"$@\"")
+            #expect(!child.isKilled, "\(child)")
+            let isRefused = child.line("failed diskFull") != nil || child.line("failed fileFailed") != nil
+            #expect(isRefused, "\(child)")
+            #expect(try !scene.folder.names().contains(RangeScene.name))
+            scene.ranges.play(RangeConduct(Samples.one))
+            let run = try await scene.run()
+            #expect(run.value != nil, "\(run.log)")
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+        }
+    }
+
+    @Test("D10: without descriptors downloads wait or fail in words, and the next run completes them")
+    func noDescriptors() async throws {
+        let count = 40
+        let conduct = RangeConduct(Samples.one).with { $0.pace = RangePace(600_000) }
+        try await RangeScene.with(conduct) { scene in
+            let words = ["many", scene.origin.url("/"), scene.folder.path, "\(count)", "connections=40"]
+            let child = try await DownloadsChild.run(words, through: "ulimit -n 64; exec \"$0\" \"$@\"")
+            #expect(!child.isKilled, "\(child)")
+            let finished = child.lines.filter { $0.hasPrefix("finished") }.count
+            let failed = child.lines.filter { $0.hasPrefix("failed") && !$0.hasPrefix("failed other") }.count
+            #expect(finished + failed == count, "\(child)")
+            for number in 0..<count {
+                let version = try scene.folder.version(of: "\(number).bin", among: [Samples.one])
+                #expect(version == 0 || scene.folder.byteCount(of: "\(number).bin") == nil)
+                try? FileManager.default.removeItem(atPath: "\(scene.folder.path)/\(number).bin")
+            }
+            scene.ranges.play(RangeConduct(Samples.one))
+            let again = try await DownloadsChild.run(words)
+            #expect(again.lines.filter { $0.hasPrefix("finished") }.count == count, "\(again)")
+            #expect(try scene.folder.parts().isEmpty)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import Martlet
+import MartletTesting
+import Testing
+
+/// Downloads that are paused, resumed and cancelled through their handle, at any moment.
+@Suite("Handles of downloads")
+struct HandleTests {
+    private static let rounds = 100
+    private static let version = RangeVersion(200_000, entityTag: "\"handled\"")
+
+    /// Waits until so many bytes are there, or the download is over.
+    private static func wait(for byteCount: UInt64, of download: Download) async {
+        for await progress in download.progress {
+            if progress.completedByteCount >= byteCount || progress.isFinished || download.state.isOver {
+                return
+            }
+        }
+    }
+
+    /// One download with moments drawn by chance.
+    private static func play(
+        _ scene: RangeScene, _ name: String, _ generator: inout SeededGenerator
+    ) async throws {
+        var options = RangeScene.options
+        options.retry.attempts = 1_000
+        let download = try scene.session.beginDownload(
+            scene.url, to: .file(scene.folder.file(name)), options: options)
+        func own() throws -> [String] { try scene.folder.names().filter { $0.contains(name) } }
+        func openFiles() -> [String] { scene.folder.openFiles().filter { $0.contains(name) } }
+        for _ in 0..<Int.random(in: 0...3, using: &generator) {
+            let moment = UInt64.random(in: 0...version.byteCount, using: &generator)
+            if Bool.random(using: &generator) { await wait(for: moment, of: download) }
+            await download.pause()
+            #expect(openFiles().isEmpty)
+            if case .finished = download.state { break }
+            guard case .paused = download.state else {
+                Issue.record("paused, and \(download.state)")
+                return
+            }
+            #expect(try !own().contains(name))
+            try await download.resume()
+        }
+        if Int.random(in: 0..<3, using: &generator) == 0 {
+            let moment = UInt64.random(in: 0...version.byteCount, using: &generator)
+            if Bool.random(using: &generator) { await wait(for: moment, of: download) }
+            await download.cancel()
+            #expect(openFiles().isEmpty)
+            if case .finished = download.state {} else { #expect(try own().isEmpty) }
+        } else {
+            let result = try await download.value
+            #expect(result.byteCount == version.byteCount)
+        }
+        if case .finished = download.state {
+            #expect(try scene.folder.version(of: name, among: [version]) == 0)
+            #expect(try own() == [name])
+        }
+    }
+
+    @Test("N18: paused, resumed and cancelled at random moments, a file is whole or absent")
+    func randomMoments() async throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        let conduct = RangeConduct(
+            HandleTests.version,
+            acts: [
+                RangeAct(on: { $0.number % 3 == 0 }) { answer in
+                    answer.fault = OriginFault(.close, afterBodyBytes: UInt64(answer.body.count) / 2)
+                }
+            ]
+        ).with { $0.pace = RangePace(2_000_000) }
+        try await RangeScene.with(conduct) { scene async throws in
+            await withTaskGroup(of: Void.self) { group in
+                for worker in 0..<4 as Range<UInt64> {
+                    group.addTask {
+                        var generator = SeededGenerator(seed: seed, stream: worker)
+                        for round in 0..<HandleTests.rounds / 4 {
+                            do {
+                                try await HandleTests.play(scene, "\(worker)-\(round).bin", &generator)
+                            } catch {
+                                Issue.record("round \(round) of \(worker), seed \(seed): \(error)")
+                            }
+                        }
+                    }
+                }
+            }
+            #expect(try scene.folder.parts().isEmpty, "seed \(seed)")
+        }
+    }
+
+    @Test("Pausing keeps what came, and going on asks for the rest alone")
+    func pauseAndResume() async throws {
+        let conduct = RangeConduct(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
+        try await RangeScene.with(conduct) { scene in
+            let download = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: RangeScene.options)
+            try await scene.ranges.signals.wait(for: "middle")
+            await HandleTests.wait(for: Samples.cut, of: download)
+            await download.pause()
+            #expect(scene.folder.openFiles().isEmpty)
+            #expect(scene.session.poolStatus.leased == 0)
+            try await download.resume()
+            let result = try await download.value
+            #expect(result.resumedByteCount == Samples.cut)
+            #expect(scene.ranges.requests.last?.start == Samples.cut)
+            #expect(scene.ranges.requests.last?.ifRange == "\"one\"")
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+        }
+    }
+
+    @Test("Cancelling leaves nothing, and cancelling what is complete leaves the file")
+    func cancelled() async throws {
+        let conduct = RangeConduct(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
+        try await RangeScene.with(conduct) { scene in
+            let first = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: RangeScene.options)
+            try await scene.ranges.signals.wait(for: "middle")
+            await first.cancel()
+            #expect(try scene.folder.names().isEmpty)
+            #expect(scene.folder.openFiles().isEmpty)
+            await #expect(throws: CancellationError.self) { try await first.value }
+            await #expect(throws: HTTPError.self) { try await first.resume() }
+            let second = try scene.session.beginDownload(scene.url, to: .file(scene.path))
+            _ = try await second.value
+            await second.cancel()
+            #expect(try scene.folder.names() == [RangeScene.name])
+        }
+    }
+
+    @Test("A cancelled task ends its download, closes all, and leaves what came for the next one")
+    func cancelledTask() async throws {
+        let conduct = RangeConduct(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
+        try await RangeScene.with(conduct) { scene in
+            let task = Task {
+                try await scene.session.download(
+                    scene.url, to: scene.path, options: RangeScene.options)
+            }
+            try await scene.ranges.signals.wait(for: "middle")
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(await eventually { scene.folder.openFiles().isEmpty })
+            #expect(try !scene.folder.names().contains(RangeScene.name))
+            scene.ranges.play(RangeConduct(Samples.one))
+            let run = try await scene.run()
+            #expect((run.value?.resumedByteCount ?? .max) <= Samples.cut, "\(run.log)")
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+        }
+    }
+
+    @Test("A consumer of progress that never comes back does not slow a download")
+    func slowConsumer() async throws {
+        try await RangeScene.with(RangeConduct(RangeVersion(3_000_000, entityTag: "\"p\""))) { scene in
+            let download = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: RangeScene.options)
+            var progress = download.progress.makeAsyncIterator()
+            _ = await progress.next()
+            let result = try await download.value
+            #expect(result.byteCount == 3_000_000)
+            let last = await progress.next()
+            #expect(last?.completedByteCount == 3_000_000)
+            #expect(last?.isFinished == true)
+            #expect(last?.fractionCompleted == 1)
+        }
+    }
+}

@@ -1,0 +1,196 @@
+import Martlet
+import MartletTesting
+import MartletTransport
+import Synchronization
+import Testing
+
+/// Files that are elsewhere: behind redirects, at URLs that expire, at hosts that have changed.
+@Suite("Files that move")
+struct MovedTests {
+    /// How often a redirect was asked for.
+    private final class Front: Sendable {
+        private let state = Mutex<[OriginFields]>([])
+
+        var requests: [OriginFields] { state.withLock { $0 } }
+
+        func note(_ request: OriginRequest) -> Int {
+            state.withLock {
+                $0.append(request.fields)
+                return $0.count
+            }
+        }
+    }
+
+    /// Runs a closure with a scene, the URL of a redirect to a freshly signed URL of it on another host, and what
+    /// was asked for there.
+    private func withSignedURL(
+        _ conduct: RangeConduct, run body: (RangeScene, String, Front) async throws -> Void
+    ) async throws {
+        try await RangeScene.with(conduct) { scene in
+            let front = Front()
+            try await TestOrigin.withOrigin { request in
+                let number = front.note(request)
+                return .redirect(to: "http://localhost:\(scene.origin.port)/signed?n=\(number)")
+            } run: { origin in
+                try await body(scene, origin.url("/file"), front)
+            }
+        }
+    }
+
+    @Test("N14: a signed URL that expires in the middle is asked for anew, and what came is kept")
+    func expired() async throws {
+        let conduct = RangeConduct(
+            Samples.one,
+            acts: [
+                .cut(request: 1, after: Samples.cut),
+                RangeAct(on: { $0.number > 1 && $0.target.hasSuffix("n=1") }) {
+                    $0.replacement = .text("expired\n", status: 403)
+                },
+            ])
+        try await withSignedURL(conduct) { scene, url, front in
+            var options = RangeScene.options
+            options.headers[.authorization] = "Bearer hidden"
+            let run = try await scene.run(options, from: url)
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+            #expect(run.value?.byteCount == Samples.one.byteCount, "\(run.log)")
+            #expect(front.requests.count == 2)
+            #expect(front.requests.allSatisfy { $0["Authorization"] == "Bearer hidden" })
+            #expect(run.requests.allSatisfy { !$0.fields.contains("Authorization") })
+            #expect(run.requests.last?.start == Samples.cut, "\(run.log)")
+            #expect(run.requests.last?.ifRange == "\"one\"")
+            #expect(run.value?.url.description.contains("signed?n=2") == true)
+        }
+    }
+
+    @Test("N14: a later run asks the original URL, and goes on at the new place")
+    func laterRun() async throws {
+        let conduct = RangeConduct(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
+        try await withSignedURL(conduct) { scene, url, front in
+            let first = try await scene.run(RangeScene.options { $0.retry.attempts = 0 }, from: url)
+            #expect(first.error?.keptByteCount == Samples.cut, "\(first.log)")
+            let second = try await scene.run(from: url)
+            try await scene.expectOrder(after: second, versions: [Samples.one])
+            #expect(second.value?.resumedByteCount == Samples.cut, "\(second.log)")
+            #expect(front.requests.count == 2)
+            #expect(second.requests.last?.target == "/signed?n=2")
+        }
+    }
+
+    @Test("N14: an expired URL without an original one fails with what is kept")
+    func expiredForGood() async throws {
+        try await RangeScene.with(Samples.cutOnce()) { scene in
+            scene.ranges.play(
+                RangeConduct(
+                    Samples.one,
+                    acts: [
+                        .cut(request: 1, after: Samples.cut),
+                        .answer(from: 2, .text("expired\n", status: 403)),
+                    ]))
+            let run = try await scene.run()
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+            #expect(run.error?.code == .unacceptableStatus, "\(run.log)")
+            #expect(run.error?.keptByteCount == Samples.cut, "\(run.log)")
+        }
+    }
+
+    @Test("N14: a new URL given by hand keeps what came, where the validators are the same")
+    func resumedElsewhere() async throws {
+        let expired = RangeConduct(
+            Samples.one,
+            acts: [
+                .cut(request: 1, after: Samples.cut), .answer(from: 2, .text("expired\n", status: 403)),
+            ])
+        try await RangeScene.with(expired) { scene in
+            let download = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: RangeScene.options)
+            await #expect(throws: HTTPError.self) { try await download.value }
+            try await RangeOrigin.with(RangeConduct(Samples.one)) { ranges, origin in
+                try await download.resume(from: origin.url("/elsewhere"))
+                let result = try await download.value
+                #expect(result.byteCount == Samples.one.byteCount)
+                #expect(ranges.requests.first?.start == Samples.cut)
+                #expect(ranges.requests.first?.ifRange == "\"one\"")
+                #expect(ranges.sentByteCount == Samples.one.byteCount - Samples.cut)
+            }
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.folder.names() == [RangeScene.name])
+        }
+    }
+
+    @Test("N14: a new URL with another version begins anew")
+    func otherVersionElsewhere() async throws {
+        let expired = RangeConduct(
+            Samples.one,
+            acts: [
+                .cut(request: 1, after: Samples.cut), .answer(from: 2, .text("expired\n", status: 403)),
+            ])
+        try await RangeScene.with(expired) { scene in
+            let download = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: RangeScene.options)
+            await #expect(throws: HTTPError.self) { try await download.value }
+            try await RangeOrigin.with(RangeConduct(Samples.sameLength)) { _, origin in
+                try await download.resume(from: origin.url("/elsewhere"))
+                _ = try await download.value
+            }
+            let version = try scene.folder.version(of: RangeScene.name, among: [Samples.sameLength])
+            #expect(version == 0)
+        }
+    }
+
+    @Test("N13: when the certificate is no longer trusted, the download fails and what came stays")
+    func otherCertificate() async throws {
+        let ranges = RangeOrigin(Samples.cutOnce())
+        let folder = try DownloadFolder()
+        let path = folder.file(RangeScene.name)
+        try await TestOrigin.withOrigin(.tls(), handler: ranges.handler) { good in
+            func session(to origin: TestOrigin) -> HTTPSession {
+                RangeScene.session(for: good) {
+                    $0.connectRedirections = [
+                        ConnectRedirection(toHost: "127.0.0.1", toPort: origin.port)
+                    ]
+                }
+            }
+            let url = "https://localhost/file.bin"
+            let options = RangeScene.options { $0.retry.attempts = 0 }
+            let cut = await #expect(throws: HTTPError.self) {
+                try await session(to: good).download(url, to: path, options: options)
+            }
+            #expect(cut?.keptByteCount == Samples.cut)
+            ranges.play(RangeConduct(Samples.one))
+            for certificate in [OriginTLS.Certificate.expired, .unknownAuthority, .wrongName] {
+                try await TestOrigin.withOrigin(.tls(OriginTLS(certificate)), handler: ranges.handler) {
+                    other in
+                    let refused = await #expect(throws: HTTPError.self) {
+                        try await session(to: other).download(url, to: path, options: RangeScene.options)
+                    }
+                    #expect(refused?.code == .tlsFailed)
+                    #expect(refused?.keptByteCount == Samples.cut)
+                }
+            }
+            #expect(ranges.requests.isEmpty)
+            #expect(try !folder.names().contains(RangeScene.name))
+            let result = try await session(to: good).download(url, to: path)
+            #expect(result.resumedByteCount == Samples.cut)
+            #expect(try folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+        }
+    }
+
+    @Test("Credentials of the URL and of fields are not on the disk while a download is under way")
+    func secrets() async throws {
+        try await RangeScene.with(Samples.cutOnce()) { scene in
+            var options = RangeScene.options { $0.retry.attempts = 0 }
+            options.headers[.authorization] = "Bearer hidden"
+            options.headers[.cookie] = "session=hidden"
+            let url = scene.url.replacing("http://", with: "http://user:hidden@")
+            let run = try await scene.run(options, from: url)
+            #expect(run.error != nil)
+            let names = try scene.folder.names()
+            #expect(!names.isEmpty)
+            for name in names {
+                let text = String(decoding: try scene.folder.contents(of: name), as: UTF8.self)
+                #expect(!text.contains("hidden"), "\(name)")
+            }
+            #expect(run.error?.message.contains("hidden") == false)
+        }
+    }
+}

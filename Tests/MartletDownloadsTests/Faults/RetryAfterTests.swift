@@ -1,0 +1,93 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Retry-After of a download")
+struct RetryAfterTests {
+    /// The delay behind the first answer, which is a refusal with this Retry-After.
+    private func delay(
+        _ value: String?, status: Int = 503, cap: Duration = .milliseconds(20)
+    ) async throws -> Duration {
+        var delay: Duration?
+        let refusal = OriginResponse(status).with { $0.fields["Retry-After"] = value }
+        let conduct = RangeConduct(Samples.one, acts: [.answer(from: 1, through: 1, refusal)])
+        try await RangeScene.with(conduct) { scene in
+            let run = try await scene.run(
+                RangeScene.options {
+                    $0.retry.longestRetryAfter = cap
+                })
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+            #expect(run.value != nil, "\(run.log)")
+            #expect(run.requests.count == 2, "\(run.log)")
+            delay = run.retries.first?.delay
+        }
+        return try #require(delay)
+    }
+
+    @Test("N11: seconds are waited for", arguments: [503, 429])
+    func seconds(_ status: Int) async throws {
+        let delay = try await delay("1", status: status, cap: .seconds(5))
+        #expect(delay >= .seconds(1))
+        #expect(delay <= .seconds(5))
+    }
+
+    @Test(
+        "N11: what is longer than the longest wait is cut to it",
+        arguments: ["1000000000", "99999999999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
+    func capped(_ value: String) async throws {
+        let delay = try await delay(value)
+        #expect(delay <= .milliseconds(20))
+    }
+
+    @Test(
+        "N11: what is no time, or has passed, is replaced by the download's own delay",
+        arguments: ["soon", "-5", "", "1.5", "Sun, 06 Nov 1994 08:49:37 GMT", "0x10", "Sun, 99 Foo 1994"])
+    func garbage(_ value: String) async throws {
+        let delay = try await delay(value)
+        #expect(delay <= .milliseconds(20))
+    }
+
+    @Test("N11: the wait can be cancelled, and leaves nothing")
+    func cancelled() async throws {
+        let refusal = OriginResponse(503, fields: ["Retry-After": "3000"])
+        let conduct = RangeConduct(
+            Samples.one, acts: [.cut(request: 1, after: 1_000), .answer(from: 2, refusal)])
+        try await RangeScene.with(conduct) { scene in
+            let options = RangeScene.options { $0.retry.longestRetryAfter = .seconds(3_600) }
+            let download = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: options)
+            for await event in download.events {
+                if case .retrying(let error, let delay, _) = event, error.message.contains("503") {
+                    #expect(delay >= .seconds(3_000))
+                    break
+                }
+            }
+            await download.cancel()
+            await #expect(throws: CancellationError.self) { try await download.value }
+            #expect(try scene.folder.names().isEmpty)
+            #expect(scene.folder.openFiles().isEmpty)
+        }
+    }
+
+    @Test("N11: the wait can be paused, and going on asks at once")
+    func paused() async throws {
+        let refusal = OriginResponse(503, fields: ["Retry-After": "3000"])
+        let conduct = RangeConduct(
+            Samples.one, acts: [.cut(request: 1, after: 1_000), .answer(from: 2, through: 2, refusal)])
+        try await RangeScene.with(conduct) { scene in
+            let options = RangeScene.options { $0.retry.longestRetryAfter = .seconds(3_600) }
+            let download = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: options)
+            for await event in download.events {
+                if case .retrying(let error, _, _) = event, error.message.contains("503") { break }
+            }
+            await download.pause()
+            #expect(scene.folder.openFiles().isEmpty)
+            try await download.resume()
+            let result = try await download.value
+            #expect(result.byteCount == Samples.one.byteCount)
+            #expect(scene.ranges.requests.last?.start == 1_000)
+            #expect(try scene.folder.names() == [RangeScene.name])
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import Foundation
+import Martlet
+import MartletTesting
+import Testing
+
+/// Several that want the same file, and the descriptors of those that run.
+@Suite("Downloads side by side")
+struct SharedTargetTests {
+    private static let held = RangeConduct(
+        Samples.one, acts: [.hold(request: 1, after: 150_000, "middle")])
+
+    @Test("D21: a second download of the same target in this process fails at once, and harms nothing")
+    func sameProcess() async throws {
+        try await RangeScene.with(SharedTargetTests.held) { scene in
+            let first = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: RangeScene.options)
+            try await scene.ranges.signals.wait(for: "middle")
+            for collision in [DownloadOptions.Collision.fail, .overwrite] {
+                let second = try await scene.run(RangeScene.options { $0.collision = collision })
+                #expect(second.error?.code == .alreadyInProgress, "\(second.log)")
+            }
+            scene.ranges.signals.raise("middle go")
+            let result = try await first.value
+            #expect(result.byteCount == Samples.one.byteCount)
+            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(scene.ranges.requests.count == 1)
+        }
+    }
+
+    @Test("D21: a target that another process downloads to is in use, until that process is killed")
+    func otherProcess() async throws {
+        try await RangeScene.with(SharedTargetTests.held) { scene in
+            let child = try await DownloadsChild.start(["one", scene.url, scene.path.string])
+            try await scene.ranges.signals.wait(for: "middle")
+            let refused = try await scene.run()
+            #expect(refused.error?.code == .alreadyInProgress, "\(refused.log)")
+            child.killAtOnce()
+            let ending = try await child.end()
+            #expect(ending.isKilled)
+            scene.ranges.play(RangeConduct(Samples.one))
+            let run = try await scene.run()
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+            #expect(run.value != nil, "\(run.log)")
+        }
+    }
+
+    @Test("D21: of many at once on one target, one has it and the others are refused or come after it")
+    func manyAtOnce() async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene async throws in
+            let options = RangeScene.options { $0.collision = .fail }
+            let codes = await withTaskGroup(of: HTTPError.Code?.self) { group in
+                for _ in 0..<12 {
+                    group.addTask {
+                        do {
+                            _ = try await scene.session.download(
+                                scene.url, to: scene.path, options: options)
+                            return nil
+                        } catch {
+                            return (error as? HTTPError)?.code ?? .systemFailed
+                        }
+                    }
+                }
+                var codes: [HTTPError.Code?] = []
+                for await code in group { codes.append(code) }
+                return codes
+            }
+            #expect(codes.filter { $0 == nil }.count == 1)
+            #expect(
+                codes.allSatisfy { $0 == nil || $0 == .alreadyInProgress || $0 == .fileExists }, "\(codes)")
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.folder.names() == [RangeScene.name])
+        }
+    }
+
+    @Test("D22: nothing that a download has open is left to a program that is started meanwhile")
+    func closeOnExec() async throws {
+        try await RangeScene.with(SharedTargetTests.held) { scene in
+            let download = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: RangeScene.options)
+            try await scene.ranges.signals.wait(for: "middle")
+            #expect(await eventually { !scene.folder.openFiles().isEmpty })
+            let files = FileManager.default
+            for name in try files.contentsOfDirectory(atPath: "/proc/self/fd") {
+                let link = try? files.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
+                guard let link, link.hasPrefix(scene.folder.path), let flags = flags(ofDescriptor: name)
+                else { continue }
+                #expect(flags & 0o2_000_000 != 0, "\(link)")
+            }
+            scene.ranges.signals.raise("middle go")
+            _ = try await download.value
+        }
+    }
+
+    /// The flags of a descriptor as the kernel tells them.
+    private func flags(ofDescriptor name: String) -> Int? {
+        let text = try? String(contentsOfFile: "/proc/self/fdinfo/\(name)", encoding: .utf8)
+        let line = text?.split(separator: "\n").first { $0.hasPrefix("flags:") }
+        return line.flatMap {
+            Int($0.dropFirst("flags:".count).trimmingCharacters(in: .whitespaces), radix: 8)
+        }
+    }
+}

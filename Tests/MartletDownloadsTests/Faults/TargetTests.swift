@@ -1,0 +1,208 @@
+import Foundation
+import Martlet
+import MartletTesting
+import SystemPackage
+import Testing
+
+/// Targets that exist, appear, disappear, or are not what they seem.
+@Suite("The target of a download")
+struct TargetTests {
+    private static let held = RangeConduct(
+        Samples.one, acts: [.hold(request: 1, after: 150_000, "middle")])
+
+    /// Downloads, and does something while half of the file is there.
+    private func downloadMeanwhile(
+        _ collision: DownloadOptions.Collision,
+        _ meanwhile: (RangeScene) throws -> Void,
+        then check: (RangeScene, Result<DownloadResult, any Error>) async throws -> Void
+    ) async throws {
+        try await RangeScene.with(TargetTests.held) { scene in
+            let options = RangeScene.options { $0.collision = collision }
+            let download = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: options)
+            try await scene.ranges.signals.wait(for: "middle")
+            try meanwhile(scene)
+            scene.ranges.signals.raise("middle go")
+            let result: Result<DownloadResult, any Error>
+            do { result = .success(try await download.value) } catch { result = .failure(error) }
+            try await check(scene, result)
+            #expect(await eventually { scene.folder.openFiles().isEmpty })
+        }
+    }
+
+    private func code(_ result: Result<DownloadResult, any Error>) -> HTTPError.Code? {
+        guard case .failure(let error) = result else { return nil }
+        return (error as? HTTPError)?.code
+    }
+
+    @Test("N20: a file that appears meanwhile is not replaced")
+    func appears() async throws {
+        try await downloadMeanwhile(.fail) { scene in
+            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+        } then: { scene, result async throws in
+            #expect(code(result) == .fileExists, "\(result)")
+            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
+            let others = try scene.folder.names().filter {
+                $0 != RangeScene.name && !DownloadFolder.isPart($0)
+            }
+            #expect(others.isEmpty, "\(others)")
+        }
+    }
+
+    @Test("N20: beside a file that appears meanwhile the download gets another name")
+    func appearsRenamed() async throws {
+        try await downloadMeanwhile(.rename) { scene in
+            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+        } then: { scene, result async throws in
+            #expect(try result.get().path == scene.folder.file("file (1).bin"))
+            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
+            #expect(try scene.folder.version(of: "file (1).bin", among: [Samples.one]) == 0)
+            #expect(try scene.folder.names() == ["file (1).bin", "file.bin"])
+        }
+    }
+
+    @Test("N20: a file that appears meanwhile is replaced where that is allowed")
+    func appearsReplaced() async throws {
+        try await downloadMeanwhile(.overwrite) { scene in
+            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+        } then: { scene, result async throws in
+            #expect(try result.get().path == scene.path)
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.folder.names() == [RangeScene.name])
+        }
+    }
+
+    @Test("N20: a file that is there already is an error before anything is fetched")
+    func exists() async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            let error = await #expect(throws: HTTPError.self) {
+                try await scene.session.download(scene.url, to: scene.path)
+            }
+            #expect(error?.code == .fileExists)
+            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
+            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(scene.ranges.sentByteCount == 0)
+        }
+    }
+
+    @Test("N20: a file that disappears meanwhile is not missed")
+    func disappears() async throws {
+        try await RangeScene.with(TargetTests.held) { scene in
+            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            let options = RangeScene.options { $0.collision = .overwrite }
+            let download = try scene.session.beginDownload(
+                scene.url, to: .file(scene.path), options: options)
+            try await scene.ranges.signals.wait(for: "middle")
+            // The old file is whole until the new one is.
+            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
+            try FileManager.default.removeItem(atPath: scene.path.string)
+            scene.ranges.signals.raise("middle go")
+            _ = try await download.value
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+        }
+    }
+
+    @Test(
+        "N20: a symbolic link is never followed, wherever it leads",
+        arguments: [DownloadOptions.Collision.fail, .overwrite, .rename])
+    func link(_ collision: DownloadOptions.Collision) async throws {
+        let elsewhere = try DownloadFolder()
+        try elsewhere.write([7, 7, 7], to: "canary")
+        for destination in ["canary", "absent"] {
+            try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+                try FileManager.default.createSymbolicLink(
+                    atPath: scene.path.string, withDestinationPath: "\(elsewhere.path)/\(destination)")
+                let run = try await scene.run(RangeScene.options { $0.collision = collision })
+                switch collision {
+                case .fail: #expect(run.error?.code == .fileExists, "\(run.log)")
+                case .overwrite:
+                    let type = try FileManager.default.attributesOfItem(atPath: scene.path.string)[.type]
+                    #expect(type as? FileAttributeType == .typeRegular)
+                    #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+                case .rename: #expect(run.value?.path == scene.folder.file("file (1).bin"), "\(run.log)")
+                }
+                #expect(try elsewhere.names() == ["canary"])
+                #expect(try elsewhere.contents(of: "canary") == [7, 7, 7])
+            }
+        }
+    }
+
+    @Test("N20: a part or a record that someone made a symbolic link of is not followed")
+    func linkedPart() async throws {
+        let elsewhere = try DownloadFolder()
+        for suffix in [".martlet-part", ".martlet-record"] {
+            try elsewhere.write([7, 7, 7], to: "canary")
+            try await RangeScene.with(Samples.cutOnce()) { scene in
+                _ = try await scene.run(RangeScene.options { $0.retry.attempts = 0 })
+                let name = try #require(try scene.folder.names().first { $0.hasSuffix(suffix) })
+                let part = "\(scene.folder.path)/\(name)"
+                try FileManager.default.removeItem(atPath: part)
+                try FileManager.default.createSymbolicLink(
+                    atPath: part, withDestinationPath: "\(elsewhere.path)/canary")
+                scene.ranges.play(RangeConduct(Samples.one))
+                let run = try await scene.run()
+                #expect(try elsewhere.contents(of: "canary") == [7, 7, 7])
+                #expect(run.value != nil || run.error != nil)
+                if run.value != nil {
+                    #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+                }
+            }
+        }
+    }
+
+    @Test("N20: a folder that is not there, or is a file, is an error in words")
+    func noFolder() async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            try scene.folder.write([1], to: "plain")
+            for path in [scene.folder.file("none/file.bin"), scene.folder.file("plain/file.bin")] {
+                let error = await #expect(throws: HTTPError.self) {
+                    try await scene.session.download(scene.url, to: path, options: RangeScene.options)
+                }
+                #expect(error?.code == .fileFailed)
+            }
+            #expect(try scene.folder.names() == ["plain"])
+        }
+    }
+
+    @Test("N20: a target that is a folder is an error, and the folder stays")
+    func isFolder() async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            try FileManager.default.createDirectory(
+                atPath: scene.path.string, withIntermediateDirectories: false)
+            for collision in [DownloadOptions.Collision.fail, .overwrite] {
+                let run = try await scene.run(RangeScene.options { $0.collision = collision })
+                let code = try #require(run.error?.code, "\(run.log)")
+                #expect([.fileExists, .fileFailed].contains(code))
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: scene.path.string).isEmpty)
+        }
+    }
+
+    @Test("N20: a folder that is removed meanwhile is an error, not a crash")
+    func folderRemoved() async throws {
+        try await downloadMeanwhile(.fail) { scene in
+            try FileManager.default.removeItem(atPath: scene.folder.path)
+        } then: { _, result in
+            #expect(code(result) == .fileFailed, "\(result)")
+        }
+    }
+
+    @Test("D12: nobody else may write to what is under way")
+    func permissions() async throws {
+        try await RangeScene.with(TargetTests.held) { scene in
+            let download = try scene.session.beginDownload(scene.url, to: .file(scene.path))
+            try await scene.ranges.signals.wait(for: "middle")
+            _ = await eventually { (try? scene.folder.parts().isEmpty) == false }
+            for name in try scene.folder.parts() {
+                let attributes = try FileManager.default.attributesOfItem(
+                    atPath: "\(scene.folder.path)/\(name)")
+                let mode = try #require(attributes[.posixPermissions] as? NSNumber).intValue
+                // Nobody else writes into it.
+                #expect(mode & 0o022 == 0, "\(name) \(String(mode, radix: 8))")
+            }
+            scene.ranges.signals.raise("middle go")
+            _ = try await download.value
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Martlet
+import MartletTesting
+import Testing
+
+/// A row of the table of what may go wrong on the network: what the origin does, and what has to come of it.
+struct DownloadRow: Sendable, CustomTestStringConvertible {
+    /// What has to come of a download.
+    enum Fate: Sendable {
+        /// The file is the version of this number.
+        case complete(Int)
+        /// The file is one of the versions, whichever.
+        case completeAny
+        /// It fails with one of the codes, and says these words.
+        case fails([HTTPError.Code], saying: [String] = [])
+        /// Either.
+        case completeOrFails
+    }
+
+    /// The row in the matrix, such as `N3`.
+    var id: String
+    /// What happens, and what comes of it.
+    var name: String
+    /// What the origin did in an earlier run, which has no second try and must fail; `nil` for no earlier run.
+    var earlier: RangeConduct?
+    /// How many bytes the earlier run has to keep; `nil` for any number.
+    var keeps: UInt64?
+    /// What the origin does.
+    var conduct: RangeConduct
+    /// What the download does otherwise than in most tests.
+    var change: @Sendable (inout DownloadOptions) throws -> Void
+    /// Whether it is over TLS.
+    var isSecure: Bool
+    /// What has to come of it.
+    var fate: Fate
+    /// Whether a good origin of the last version is to complete it after a failure.
+    var recovers: Bool
+    /// What else has to hold.
+    var audit: @Sendable (RangeRun) -> Void
+
+    init(
+        _ id: String, _ name: String, earlier: RangeConduct? = nil, keeps: UInt64? = nil,
+        _ conduct: RangeConduct, _ fate: Fate, isSecure: Bool = false, recovers: Bool = true,
+        change: @escaping @Sendable (inout DownloadOptions) throws -> Void = { _ in },
+        audit: @escaping @Sendable (RangeRun) -> Void = { _ in }
+    ) {
+        self.id = id
+        self.name = name
+        self.earlier = earlier
+        self.keeps = keeps
+        self.conduct = conduct
+        self.fate = fate
+        self.isSecure = isSecure
+        self.recovers = recovers
+        self.change = change
+        self.audit = audit
+    }
+
+    var testDescription: String { "\(id): \(name)" }
+
+    /// Runs the row.
+    func play() async throws {
+        try await RangeScene.with(earlier ?? conduct, isSecure: isSecure) { scene in
+            let options = try RangeScene.options(change)
+            let versions = conduct.versions + (earlier?.versions ?? [])
+            if earlier != nil {
+                var single = options
+                single.retry.attempts = 0
+                if single.resumption == .restart { single.resumption = .automatic }
+                let run = try await scene.run(single)
+                try #require(run.error != nil, "the earlier run was to fail\n\(run.log)")
+                if let keeps { #expect(run.error?.keptByteCount == keeps, "\(run.log)") }
+                try await scene.expectOrder(after: run, versions: versions)
+                scene.ranges.play(conduct)
+            }
+            let run = try await scene.run(options)
+            try await scene.expectOrder(after: run, versions: versions)
+            try expect(run, in: scene)
+            audit(run)
+            guard run.value == nil, recovers, let last = conduct.versions.last else { return }
+            scene.ranges.play(RangeConduct(last))
+            let again = try await scene.run()
+            #expect(again.value != nil, "a clean start\n\(again.log)")
+            try await scene.expectOrder(after: again, versions: [last])
+        }
+    }
+
+    private func expect(_ run: RangeRun, in scene: RangeScene) throws {
+        switch fate {
+        case .complete(let number):
+            let version = try scene.folder.version(of: RangeScene.name, among: conduct.versions)
+            #expect(version == number, "\(run.log)")
+            #expect(run.value?.byteCount == conduct.versions[number].byteCount)
+            #expect(run.value?.path == scene.path)
+        case .completeAny:
+            #expect(run.value != nil, "\(run.log)")
+        case .fails(let codes, let words):
+            let error = try #require(run.error, "it was to fail\n\(run.log)")
+            #expect(codes.contains(error.code), "\(run.log)")
+            for word in words { #expect(error.message.contains(word), "\(error)") }
+        case .completeOrFails:
+            if run.value == nil { #expect(run.error != nil, "\(run.log)") }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Martlet
+import MartletTesting
+import SystemPackage
+import Testing
+
+/// A session, an origin that serves one file in parts, and a folder to download it to.
+struct RangeScene: Sendable {
+    let origin: TestOrigin
+    let ranges: RangeOrigin
+    let folder: DownloadFolder
+    let session: HTTPSession
+
+    /// The name of the file.
+    static let name = "file.bin"
+
+    var url: String { origin.url("/\(RangeScene.name)") }
+    var path: FilePath { folder.file(RangeScene.name) }
+
+    /// Runs a closure in a scene.
+    static func with(
+        _ conduct: RangeConduct, isSecure: Bool = false,
+        configure: (inout SessionConfiguration) -> Void = { _ in },
+        run body: (RangeScene) async throws -> Void
+    ) async throws {
+        try await RangeOrigin.with(conduct, isSecure ? .tls() : .plain) { ranges, origin in
+            let scene = RangeScene(
+                origin: origin, ranges: ranges, folder: try DownloadFolder(),
+                session: session(for: origin, configure))
+            try await body(scene)
+            await scene.session.invalidateAndCancel()
+            ranges.release()
+            // Whatever connection was left would be found here.
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+        }
+    }
+
+    /// A session that trusts an origin, with clocks that end nothing but a hang.
+    static func session(
+        for origin: TestOrigin, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> HTTPSession {
+        var configuration = SessionConfiguration.ephemeral
+        configuration.timeouts = Timeouts(
+            connect: .seconds(300), head: .seconds(300), idle: .seconds(300), total: nil)
+        if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
+        change(&configuration)
+        return HTTPSession(configuration: configuration)
+    }
+
+    /// What tests begin with: nothing waits long, and nothing is given up for being slow.
+    static var options: DownloadOptions {
+        DownloadOptions(
+            retry: DownloadRetry(
+                attempts: 8, firstDelay: .milliseconds(1), longestDelay: .milliseconds(5),
+                longestRetryAfter: .milliseconds(20)),
+            stallTimeout: .seconds(300), checkpointInterval: .milliseconds(50))
+    }
+
+    /// Options with a change.
+    static func options(_ change: (inout DownloadOptions) throws -> Void) rethrows -> DownloadOptions {
+        var options = options
+        try change(&options)
+        return options
+    }
+
+    // MARK: Running
+
+    /// Downloads, and waits for the end.
+    func run(_ options: DownloadOptions = options, from url: String? = nil) async throws -> RangeRun {
+        let download = try session.beginDownload(url ?? self.url, to: .file(path), options: options)
+        let result: Result<DownloadResult, any Error>
+        do {
+            result = .success(try await download.value)
+        } catch {
+            result = .failure(error)
+        }
+        return RangeRun(
+            result: result, events: await RangeScene.events(of: download), requests: ranges.requests,
+            sentByteCount: ranges.sentByteCount)
+    }
+
+    /// The events of a download that is over.
+    static func events(of download: Download) async -> [DownloadEvent] {
+        var events: [DownloadEvent] = []
+        for await event in download.events {
+            events.append(event)
+            switch event {
+            case .finished, .failed, .cancelled: return events
+            default: continue
+            }
+        }
+        return events
+    }
+
+    // MARK: What holds after whatever happens
+
+    /// Checks that the file is one of some versions or absent, and that nothing else is there but what a download leaves.
+    func expectOrder(
+        after run: RangeRun, versions: [RangeVersion], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let names = try folder.names()
+        let others = names.filter { $0 != RangeScene.name && !DownloadFolder.isPart($0) }
+        #expect(others.isEmpty, "left behind", sourceLocation: sourceLocation)
+        if run.value != nil {
+            #expect(names == [RangeScene.name], "\(run.log)", sourceLocation: sourceLocation)
+            let version = try folder.version(of: RangeScene.name, among: versions)
+            #expect(version != nil, "a mixed file\n\(run.log)", sourceLocation: sourceLocation)
+        } else {
+            #expect(
+                !names.contains(RangeScene.name), "a file without success\n\(run.log)",
+                sourceLocation: sourceLocation)
+        }
+        let most = versions.map(\.byteCount).max() ?? 0
+        for part in names where part.hasSuffix(".martlet-part") {
+            #expect((folder.byteCount(of: part) ?? 0) <= most, sourceLocation: sourceLocation)
+        }
+        let isClosed = await eventually { folder.openFiles().isEmpty }
+        #expect(isClosed, "\(folder.openFiles())", sourceLocation: sourceLocation)
+        for request in ranges.requests {
+            #expect(request.method == "GET", sourceLocation: sourceLocation)
+            #expect(request.fields["Accept-Encoding"] == "identity", sourceLocation: sourceLocation)
+            #expect(
+                request.ifRange?.hasPrefix("W/") != true, "a weak tag in If-Range",
+                sourceLocation: sourceLocation)
+        }
+    }
+}
