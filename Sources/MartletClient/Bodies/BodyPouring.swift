@@ -32,7 +32,9 @@ struct BodyPouring: Sendable {
             let block = try await mapped { () async throws(StorageError) in try await writer.emptyBlock() }
             // What has come is written while nothing else comes; while a write runs, more of it is gathered.
             do {
-                hasMore = try await reader.fill(block, from: exchange) { writer.isIdle }
+                hasMore = try await reader.fill(
+                    block, from: exchange, whereNothingCame: { writer.isIdle },
+                    untilWanted: { await writer.waitForWorker() })
             } catch {
                 // What came before the failure is written too: a download goes on behind it.
                 if block.count > 0 {

@@ -244,10 +244,12 @@ final class BodyReader: Sendable {
     ///
     /// - Parameter exchange: That of ``plainExchange``.
     /// - Parameter mayStop: Asked when nothing more has come, whether what is there is wanted now.
+    /// - Parameter untilWanted: Waits until it is: more may come meanwhile, and what came is not held back for it.
     /// - Returns: Whether there may be more.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func fill(
-        _ block: FileBlock, from exchange: Exchange, whereNothingCame mayStop: () -> Bool
+        _ block: FileBlock, from exchange: Exchange, whereNothingCame mayStop: () -> Bool,
+        untilWanted: () async -> Void
     ) async throws -> Bool {
         while !block.isFull {
             let attempt: Exchange.BodyAttempt
@@ -274,8 +276,12 @@ final class BodyReader: Sendable {
                     exchange.giveBack(allowed - count)
                 }
                 if case .wouldBlock = attempt {
-                    if block.count > 0, mayStop() { return true }
-                    try await exchange.waitForBody()
+                    if block.count > 0 {
+                        if mayStop() { return true }
+                        await untilWanted()
+                    } else {
+                        try await exchange.waitForBody()
+                    }
                 }
             } catch {
                 exchange.finish()

@@ -181,6 +181,8 @@ extension DownloadMachine {
         let claim = plan?.claims[id]
         plan?.release(id, now: now)
         guard !isOver else { return [] }
+        // All may have come before the connection broke.
+        if case .differs = end {} else if plan?.isComplete == true { return complete() }
         switch end {
         case .finished:
             if let claim, plan?.total == nil { plan?.end(at: claim.writtenEnd) }

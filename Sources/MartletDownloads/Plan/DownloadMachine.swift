@@ -251,7 +251,7 @@ package struct DownloadMachine: Sendable {
         receivedByteCount += count
         guard !isOver, transfers[id] != nil, let place = plan?.accept(id, count, now: now) else { return nil }
         ramp.add(place.count)
-        if place.count > 0 { (hasProgressed, hasNews) = (true, true) }
+        if place.count > 0 { hasProgressed = true }
         return place
     }
 
@@ -260,7 +260,10 @@ package struct DownloadMachine: Sendable {
 
     /// Bytes of a transfer are written.
     package mutating func wrote(_ id: UInt64, _ range: Range<UInt64>) -> [Effect] {
-        guard !isOver, transfers[id] != nil, let loser = plan?.wrote(id, range) else { return [] }
+        guard !isOver, transfers[id] != nil else { return [] }
+        // Not when they come: a record claims what is written.
+        hasNews = true
+        guard let loser = plan?.wrote(id, range) else { return [] }
         return [.cancel(loser)]
     }
 

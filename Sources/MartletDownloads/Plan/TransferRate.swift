@@ -6,6 +6,7 @@ package struct TransferRate: Sendable {
     private static let span = 2.0
     private let start: MonotonicTime
     private var begin: MonotonicTime
+    private var newest: MonotonicTime
     private var current: UInt64 = 0
     /// How many came in the span before, and how long that was in seconds.
     private var last: (count: UInt64, seconds: Double)?
@@ -14,6 +15,7 @@ package struct TransferRate: Sendable {
     package init(from now: MonotonicTime) {
         start = now
         begin = now
+        newest = now
     }
 
     /// For how long it has been measured, in seconds.
@@ -23,6 +25,7 @@ package struct TransferRate: Sendable {
     package mutating func add(_ count: UInt64, at now: MonotonicTime) {
         turn(at: now)
         current += count
+        newest = now
     }
 
     private mutating func turn(at now: MonotonicTime) {
@@ -32,13 +35,13 @@ package struct TransferRate: Sendable {
         (begin, current) = (now, 0)
     }
 
-    /// The rate; 0 before anything came.
+    /// The rate; 0 before anything came, and where nothing has come for two seconds.
     package func value(at now: MonotonicTime) -> Double {
         let seconds = TransferRate.seconds(from: begin, to: now)
         // What came when the present span is still short says little without the one before.
         let count = current + (last?.count ?? 0)
         let span = seconds + (last?.seconds ?? 0)
-        guard count > 0 else { return 0 }
+        guard count > 0, TransferRate.seconds(from: newest, to: now) < TransferRate.span else { return 0 }
         return Double(count) / max(span, 0.001)
     }
 

@@ -34,7 +34,8 @@ struct LayerRule {
         LayerRule("MartletXML", "MartletClient"),
         LayerRule("MartletImages", "MartletClient", "CPng", "CTurboJPEG"),
         LayerRule(
-            "MartletTesting", "MartletWire", "MartletTransport", "MartletClient", "HTTPTypes",
+            "MartletTesting", "MartletWire", "MartletTransport", "MartletStorage", "MartletClient",
+            "HTTPTypes",
             "SystemPackage",
             "Synchronization", "FoundationEssentials", "Glibc"),
         LayerRule(
@@ -49,7 +50,8 @@ struct LayerRule {
     static let fuzzing = [
         LayerRule(
             "MartletFuzzing", "MartletWire", "MartletTransport", "MartletStorage", "MartletCache",
-            "MartletClient", "MartletXML", "MartletImages", "HTTPTypes", "Synchronization"),
+            "MartletClient", "MartletDownloads", "MartletXML", "MartletImages", "HTTPTypes", "Synchronization"
+        ),
         LayerRule("MartletFuzzer", "MartletFuzzing", "Dispatch", "Glibc", "Synchronization"),
     ]
 

@@ -91,7 +91,8 @@ struct DownloadCheckTests {
             let run = try await scene.run()
             try await scene.expectOrder(after: run, versions: [version])
             #expect(run.value != nil, "\(run.log)")
-            #expect(Set(run.requests.map(\.connection)).count == 4, "\(run.log)")
+            // One that is taken from closes, and another one follows it.
+            #expect((4...8).contains(Set(run.requests.map(\.connection)).count), "\(run.log)")
             #expect(run.value?.receivedByteCount ?? .max < version.byteCount * 5 / 4, "\(run.log)")
         }
     }

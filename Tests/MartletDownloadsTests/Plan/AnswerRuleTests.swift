@@ -43,8 +43,8 @@ struct AnswerRuleTests {
             fields: [range("0-9/10")], byteCount: 10, known: nil, total: nil,
             expected: .part(0, 0..<10, total: 10)),
         Row(
-            name: "a conditional part without a tag", status: 206, fields: [range("100-199/1000")],
-            expected: .part(0, 100..<200, total: 1_000)),
+            name: "N5: a conditional part without the tag that the file had", status: 206,
+            fields: [range("100-199/1000")], expected: .refused),
         Row(name: "N2: the whole file, of no known state", status: 200, known: nil, expected: .whole),
         Row(
             name: "N2: the whole file in the known state, asked for without a condition",
