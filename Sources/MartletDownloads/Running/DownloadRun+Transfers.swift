@@ -31,8 +31,16 @@ extension DownloadRun {
             }
         } catch let error as HTTPError {
             end = .failed(error)
-        } catch {
+        } catch let error as StorageError {
+            end = .failed(HTTPError(storage: error, origin: origin.description))
+        } catch is CancellationError {
             end = .cancelled
+        } catch {
+            // Nothing that failed may count as called off: it would be asked for again and again.
+            end = .failed(
+                HTTPError(
+                    .systemFailed, phase: .preparing, message: "\(error)", origin: origin.description,
+                    underlying: error))
         }
         signal.yield(.ended(question.id, end))
     }

@@ -32,4 +32,18 @@ struct HonestServerTests {
             #expect(try scene.names() == ["out"])
         }
     }
+
+    @Test("A folder that is not there ends the download, and the server is asked once")
+    func missingFolder() async throws {
+        try await DownloadScene.run { scene in
+            try scene.serve(HonestServerTests.bytes(10), as: "file.bin")
+            let target = DownloadTarget.folder(scene.path("missing"))
+            let error = await #expect(throws: HTTPError.self) {
+                try await scene.session.download(scene.url("/file.bin"), to: target)
+            }
+            #expect(error?.code == .fileFailed)
+            #expect(error?.message.contains("missing") == true)
+            #expect(scene.requestCount == 1)
+        }
+    }
 }

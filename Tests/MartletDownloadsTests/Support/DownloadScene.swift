@@ -35,6 +35,9 @@ final class DownloadScene: Sendable {
         try Data(bytes).write(to: URL(filePath: "\(root)/site/\(name)"))
     }
 
+    /// How many requests the server has seen.
+    var requestCount: Int { origin.requests.count }
+
     func url(_ path: String) -> String { origin.url(path) }
 
     /// A name in the folder to download to.
