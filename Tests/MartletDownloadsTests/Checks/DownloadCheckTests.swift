@@ -5,6 +5,8 @@ import Synchronization
 import SystemPackage
 import Testing
 
+@testable import MartletDownloads
+
 /// What a download promises, in the short form.
 @Suite("Checks of downloads")
 struct DownloadCheckTests {
@@ -50,7 +52,7 @@ struct DownloadCheckTests {
                 let isNoted = index % 2 == 0
                 if isNoted {
                     #expect(await eventually { FileManager.default.fileExists(atPath: mark) })
-                    await settle(scene.folder)
+                    #expect(await settle(scene.folder, at: point))
                 }
                 child.killAtOnce()
                 _ = try await child.end()
@@ -68,18 +70,13 @@ struct DownloadCheckTests {
         }
     }
 
-    /// Waits until the record in a folder has stood still for many times the interval between checkpoints.
-    private func settle(_ folder: DownloadFolder) async {
-        func stamp() -> [UInt8] {
-            guard let name = try? folder.record() else { return [] }
-            return (try? folder.contents(of: name)) ?? []
-        }
-        var last = stamp()
-        var since = ContinuousClock.now
-        _ = await eventually(within: .seconds(60)) {
-            let now = stamp()
-            if now != last || now.isEmpty { (last, since) = (now, .now) }
-            return ContinuousClock.now - since > .milliseconds(700)
+    /// Waits until the record in a folder claims so many bytes.
+    private func settle(_ folder: DownloadFolder, at point: UInt64) async -> Bool {
+        await eventually {
+            guard let name = try? folder.record(), let bytes = try? folder.contents(of: name),
+                let record = try? ResumeRecord(bytes)
+            else { return false }
+            return record.written.ranges.reduce(0) { $0 + $1.byteCount } >= point
         }
     }
 
