@@ -10,9 +10,10 @@ export SWIFT TIME ENTRY INPUT JOBS
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # Tests to run: FILTER='MartletWireTests' make test
 FILTER ?=
-# What `make sanitize-quick` runs: where memory is handled by hand, and where tasks and threads meet.
-SANITIZE_FILTER ?= ^(MartletTransportTests|MartletConnectionsTests)\.
-# What `make test-traits` runs: what differs when a trait is on.
+# What `make sanitize-quick` builds and runs: where memory is handled by hand, and where tasks and threads meet.
+SANITIZE_TARGETS ?= MartletTransportTests,MartletConnectionsTests
+# What `make test-traits` builds, and which of it it runs: what differs when a trait is on.
+TRAITS_TARGETS := MartletClientTests,MartletImagesTests
 TRAITS_FILTER ?= ^(MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField|CallMeters|CallSpan)Tests|MartletImagesTests\..*)/
 # What `make soak` runs: ONLY='in-flight storm' some of it, MINUTES how long the storm lasts, COUNT and SEED for a try.
 ONLY ?=
@@ -36,7 +37,7 @@ test: ## Run all tests, also against nginx, Apache, httpbin, squid and others (F
 
 test-traits: ## Run the tests of what the package traits Brotli, Zstandard, Metrics, Tracing and ImageDecoding add, with these on
 	@Scripts/install.sh traits
-	@Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits Brotli,Zstandard,Metrics,Tracing,ImageDecoding --scratch-path .build-traits
+	@MARTLET_TEST_TARGETS=$(TRAITS_TARGETS) Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits Brotli,Zstandard,Metrics,Tracing,ImageDecoding --scratch-path .build-traits
 
 bench: ## Measure Martlet beside its peers, in turns (QUICK=1 in minutes; ONLY='small-*' WITH='martlet*,wrk' ROUNDS=3 SECONDS=2)
 	@Scripts/install.sh bench
@@ -64,15 +65,14 @@ format: ## Rewrite all Swift code in the house format
 	@Scripts/install.sh lint
 	@$(SWIFT) format --in-place --parallel --recursive $(SOURCES)
 
-sanitize: FILTERED :=
 sanitize: sanitize-thread sanitize-address ## Run all tests under the thread sanitizer, then under the address sanitizer
 
-sanitize-quick: FILTERED := $(SANITIZE_FILTER)
-sanitize-quick: sanitize-thread sanitize-address ## The same for the part that CI runs (SANITIZE_FILTER=… for another)
+sanitize-quick: export MARTLET_TEST_TARGETS := $(SANITIZE_TARGETS)
+sanitize-quick: sanitize-thread sanitize-address ## The same for the part that CI runs (SANITIZE_TARGETS=A,B for another)
 
 sanitize-thread sanitize-address: sanitize-%:
 	@Scripts/install.sh test
-	@Scripts/sanitize.sh $* '$(FILTERED)'
+	@Scripts/sanitize.sh $* '$(FILTER)'
 
 fuzz: ## Fuzz each entry point for TIME seconds, 60 by default (ENTRY=… one of them, JOBS=… at once)
 	@Scripts/install.sh build

@@ -194,3 +194,18 @@ if Context.environment["MARTLET_FUZZ"] != nil {
             name: "MartletFuzzer", dependencies: ["MartletFuzzing"], path: "Fuzz/MartletFuzzer",
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }
+
+// Comma-separated names of test targets: only these are built, with what they need. A check of a part need not build the
+// rest (`make test-traits`, `make sanitize-quick`).
+if let only = Context.environment["MARTLET_TEST_TARGETS"], !only.isEmpty {
+    let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
+    var needed: Set<String> = []
+    var pending = only.split(separator: ",").map(String.init)
+    while let name = pending.popLast() {
+        guard let target = targets[name], needed.insert(name).inserted else { continue }
+        for case .targetItem(let name, _) in target.dependencies { pending.append(name) }
+        for case .byNameItem(let name, _) in target.dependencies { pending.append(name) }
+    }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products.removeAll()
+}
