@@ -93,7 +93,16 @@ let package = Package(
                 httpTypes, systemPackage,
             ],
             swiftSettings: strict),
-        .target(name: "Martlet", dependencies: ["MartletClient", "MartletDownloads"], swiftSettings: strict),
+        .target(
+            name: "MartletOffline",
+            dependencies: [
+                "MartletClient", "MartletCache", "MartletTransport", "MartletStorage", systemPackage, deque,
+                heap,
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Martlet", dependencies: ["MartletClient", "MartletDownloads", "MartletOffline"],
+            swiftSettings: strict),
         .target(name: "MartletXML", dependencies: ["MartletClient"], swiftSettings: strict),
         .target(
             name: "MartletImages",
@@ -160,6 +169,17 @@ let package = Package(
         .executableTarget(
             name: "MartletDownloadsChild", dependencies: ["Martlet", systemPackage],
             path: "Tests/MartletDownloadsChild", swiftSettings: strict),
+        .testTarget(
+            name: "MartletOfflineTests",
+            dependencies: [
+                "Martlet", "MartletOffline", "MartletOfflineChild", "MartletClient", "MartletTesting",
+                "MartletTransport", "MartletStorage", systemPackage,
+            ],
+            swiftSettings: strict),
+        // A process of its own for the tests of the offline queue, to be killed while it sends.
+        .executableTarget(
+            name: "MartletOfflineChild", dependencies: ["Martlet", systemPackage],
+            path: "Tests/MartletOfflineChild", swiftSettings: strict),
         .testTarget(
             name: "MartletXMLTests", dependencies: ["MartletXML", "MartletClient", "MartletTesting"],
             swiftSettings: strict),

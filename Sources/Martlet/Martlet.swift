@@ -1,2 +1,3 @@
 @_exported public import MartletClient
 @_exported public import MartletDownloads
+@_exported public import MartletOffline

@@ -251,7 +251,8 @@ public actor HTTPSession {
 
     // MARK: Where a request goes
 
-    static func url(of request: HTTPRequest) throws(HTTPError) -> HTTPURL {
+    /// The URL that a request is for.
+    package static func url(of request: HTTPRequest) throws(HTTPError) -> HTTPURL {
         guard let scheme = request.scheme, let authority = request.authority else {
             throw HTTPError(
                 .invalidURL, phase: .preparing,

@@ -128,7 +128,7 @@ public struct HTTPBody: Sendable {
     }
 
     /// Whether there is a body at all, be it an empty one.
-    var isPresent: Bool {
+    package var isPresent: Bool {
         if case .none = storage { false } else { true }
     }
 }

@@ -3,5 +3,5 @@ import MartletCache
 
 extension WallTime {
     /// The present.
-    static var now: WallTime { WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) }
+    package static var now: WallTime { WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) }
 }

@@ -179,5 +179,5 @@ extension HTTPField.Name {
     static let hostField = HTTPField.Name("Host") ?? .expect
 
     /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
-    static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .expect
+    package static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .expect
 }

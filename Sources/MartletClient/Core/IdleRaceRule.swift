@@ -17,14 +17,6 @@ struct IdleRaceRule {
     func allowsResending(after error: ExchangeError, isReused: Bool, hasReceivedAnyByte: Bool) -> Bool {
         guard isReused, !hasReceivedAnyByte, error.isConnectionLoss else { return false }
         if !error.wasSent { return true }
-        return isReplayable && (isDeclaredSafe || IdleRaceRule.isIdempotent(method))
-    }
-
-    /// Whether a method's effect is the same however often it is carried out (RFC 9110 §9.2.2).
-    static func isIdempotent(_ method: HTTPRequest.Method) -> Bool {
-        switch method {
-        case .get, .head, .options, .trace, .put, .delete: true
-        default: false
-        }
+        return isReplayable && (isDeclaredSafe || method.isIdempotent)
     }
 }

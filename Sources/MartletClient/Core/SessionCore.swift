@@ -23,6 +23,8 @@ package final class SessionCore: Sendable {
     let events = EventHub<SessionEvent>()
     /// The requests that are made for several calls at once.
     let flights = FlightRegistry()
+    /// What works on behalf of the session.
+    let companion = SessionCompanion()
     /// How many connections there may be.
     let concurrency: ConcurrencyControl
 

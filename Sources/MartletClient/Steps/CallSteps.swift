@@ -287,7 +287,7 @@ struct CallSteps {
         let deadline = request.totalDeadline
         let rule = RetryRule(
             policy: policy,
-            isIdempotent: IdleRaceRule.isIdempotent(request.method) || request.rule.isDeclaredSafe,
+            isIdempotent: request.method.isIdempotent || request.rule.isDeclaredSafe,
             isReplayable: mayBeRepeatable(request))
         let delay = rule.delay(
             after: outcome, attempt: tryCount, timeouts408: timeoutStatusCount,

@@ -1,3 +1,4 @@
+import MartletClient
 import MartletTransport
 
 extension DownloadStatus {

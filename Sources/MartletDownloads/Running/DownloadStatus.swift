@@ -1,3 +1,4 @@
+import MartletClient
 package import MartletTransport
 import Synchronization
 

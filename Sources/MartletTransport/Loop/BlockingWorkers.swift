@@ -55,6 +55,20 @@ package final class BlockingWorkers: Sendable {
         return parcel.value.withLock { $0 } ?? resumed
     }
 
+    /// As ``run(_:)``, for a closure that may fail.
+    package func run<Value: Sendable, Failure: Error>(
+        throwing body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result = await run { () -> Result<Value, Failure> in
+            do throws(Failure) {
+                return .success(try body())
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
     /// Queues a closure that resumes its caller by itself.
     package func submit(_ body: @escaping @Sendable () -> Void) {
         let mustStart = state.withLock { state in

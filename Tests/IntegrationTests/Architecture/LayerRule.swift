@@ -30,7 +30,10 @@ struct LayerRule {
             "MartletDownloads", "MartletClient", "MartletConnections", "MartletWire", "MartletTransport",
             "MartletStorage", "HTTPTypes", "SystemPackage", "FoundationEssentials", "Glibc", "Synchronization"
         ),
-        LayerRule("Martlet", "MartletClient", "MartletDownloads"),
+        LayerRule(
+            "MartletOffline", "MartletClient", "MartletCache", "MartletTransport", "MartletStorage",
+            "SystemPackage", "DequeModule", "HeapModule", "Synchronization"),
+        LayerRule("Martlet", "MartletClient", "MartletDownloads", "MartletOffline"),
         LayerRule("MartletXML", "MartletClient"),
         LayerRule("MartletImages", "MartletClient", "CPng", "CTurboJPEG"),
         LayerRule(
@@ -39,7 +42,8 @@ struct LayerRule {
             "SystemPackage",
             "Synchronization", "FoundationEssentials", "Glibc"),
         LayerRule(
-            "MartletCLI", "Martlet", "MartletDownloads", "MartletTesting", "MartletClient", "MartletWire",
+            "MartletCLI", "Martlet", "MartletDownloads", "MartletOffline", "MartletTesting", "MartletClient",
+            "MartletWire",
             "MartletTransport",
             "MartletCache", "MartletStorage", "ArgumentParser", "SystemPackage", "HTTPTypes", "Logging",
             "FoundationEssentials", "Glibc",
@@ -50,7 +54,8 @@ struct LayerRule {
     static let fuzzing = [
         LayerRule(
             "MartletFuzzing", "MartletWire", "MartletTransport", "MartletStorage", "MartletCache",
-            "MartletClient", "MartletDownloads", "MartletXML", "MartletImages", "HTTPTypes", "Synchronization"
+            "MartletClient", "MartletDownloads", "MartletOffline", "MartletXML", "MartletImages", "HTTPTypes",
+            "Synchronization"
         ),
         LayerRule("MartletFuzzer", "MartletFuzzing", "Dispatch", "Glibc", "Synchronization"),
     ]

@@ -1,9 +1,9 @@
 import MartletTransport
 import Synchronization
 
-/// The task in which a manager's downloads run, all of them its children.
-final class RunGroup: Sendable {
-    typealias Work = @Sendable () async -> Void
+/// The task in which what an object runs, such as a manager's downloads, runs: all of it its children.
+package final class RunGroup: Sendable {
+    package typealias Work = @Sendable () async -> Void
 
     private let work: AsyncStream<Work>.Continuation
     private let task: Task<Void, Never>
@@ -11,11 +11,12 @@ final class RunGroup: Sendable {
     private let count: Mutex<Int>
     private let isEmpty = NewestValue(true)
 
-    init() {
+    /// A group of nothing so far.
+    package init() {
         let (stream, continuation) = AsyncStream<Work>.makeStream(bufferingPolicy: .unbounded)
         work = continuation
         count = Mutex(0)
-        // Unstructured, since the downloads are the manager's and not those of whoever makes it; the one task of a manager.
+        // Unstructured, since what runs is the owner's and not that of whoever makes it; the one task of an owner.
         task = Task {
             await withDiscardingTaskGroup { group in
                 for await work in stream {
@@ -30,7 +31,7 @@ final class RunGroup: Sendable {
     }
 
     /// Begins a piece of work.
-    func add(_ body: @escaping Work) {
+    package func add(_ body: @escaping Work) {
         change(by: 1)
         work.yield { [weak self] in
             await body()
@@ -45,14 +46,14 @@ final class RunGroup: Sendable {
     }
 
     /// Waits for all that was begun, and what that begins. Nothing can be begun any more afterwards.
-    func finish() async {
+    package func finish() async {
         await isEmpty.becomesTrue()
         work.finish()
         await task.value
     }
 
     /// Cancels all that was begun, without waiting.
-    func cancel() {
+    package func cancel() {
         work.finish()
         task.cancel()
     }

@@ -1,8 +1,5 @@
 import Synchronization
 
-/// The events of a download.
-package typealias DownloadEventLog = EventLog<DownloadEvent>
-
 /// Events, for any number of subscribers, each of which gets all of them.
 ///
 /// Who comes late gets the last 256 that happened before.

@@ -1,0 +1,287 @@
+import MartletCache
+public import MartletClient
+package import MartletStorage
+import MartletTransport
+public import SystemPackage
+
+/// Requests that are kept until a server has taken them, over failures of the network and ends of the process.
+///
+/// Each is written to a directory before it is first sent, and removed when its final answer is there. The requests of a lane
+/// are sent one after the other, in the order in which they were submitted; lanes do not wait for each other. A lane whose
+/// first request fails waits (``OfflineBackoff``), and goes on at once when the network's path comes back.
+///
+/// What is guaranteed, whatever is killed when:
+///
+/// - A request with an `Idempotency-Key`, as methods that are not idempotent get by default, is sent at least once, always
+///   with the same key. Where the server honours it, it takes effect exactly once.
+/// - A request whose method is idempotent is sent at least once.
+/// - Any other is sent at most once: where it is not known whether it took effect, it is reported as uncertain, and stays
+///   until somebody decides.
+///
+/// | answer | what follows |
+/// |---|---|
+/// | 2xx, 304 | delivered |
+/// | 401 | the credentials are asked once; still 401: the lane waits |
+/// | 407, 408, 421, 425, 429, 503, 507, 511 | later, no sooner than `Retry-After` says |
+/// | 409 | with a key: later, with the same one; else dead |
+/// | 500, 502, 504, other 5xx | later; uncertain where it must not be sent twice |
+/// | 501, 505, other 3xx and 4xx | dead |
+///
+/// Secret fields are not written down (`Authorization`, `Cookie`, `Proxy-Authorization`,
+/// ``OfflineQueueOptions/secretFields``), nor are user names and passwords of URLs: ``OfflineCredentials`` add them when a
+/// request is sent. URLs, other fields and bodies are written as they are, for the owner of the directory alone.
+///
+/// One queue at a time has a directory, in one process; ``close()`` lets others have it, and so does the end of the process,
+/// however it comes. Letting go of the queue stops it, as ``close()`` does, without waiting.
+public actor OfflineQueue {
+    /// Who waits for the first try of a request.
+    typealias Watch = OneShot<Result<OfflineOutcome, any Error>>
+
+    /// What is known of a request in this process.
+    struct Held {
+        var summary: OfflineSummary
+        /// The fields that are not stored.
+        var secretFields: HTTPFields?
+        /// How the first try is made.
+        var firstOptions: RequestOptions?
+        /// Who waits for the first try.
+        var watch: Watch?
+        /// Becomes true when it is out of the queue, for those who drop it.
+        var isGone: NewestValue<Bool>?
+        /// What its body looked like when it was read last.
+        var stamp: FrozenBodyReader.Stamp?
+        /// The try that is under way.
+        var attempt: Task<ReplayVerdict?, Never>?
+        /// What is to be written down, where that failed.
+        var settlement: Settlement?
+    }
+
+    /// How a request ends.
+    enum Settlement {
+        case delivered(HTTPExchange)
+        case dead(OfflineDeadLetter, HTTPExchange?)
+        case uncertain(OfflineDeadLetter, ReplayVerdict.Uncertainty)
+        case expired
+        case dropped
+        /// Its record makes no sense any more, and is out of the way.
+        case setAside
+    }
+
+    nonisolated let log = EventLog<OfflineEvent>()
+    nonisolated let runs = RunGroup()
+    nonisolated let isClosed = NewestValue(false)
+    nonisolated let isDrained = NewestValue(true)
+    let session: HTTPSession
+    let store: OfflineStore
+    let options: OfflineQueueOptions
+    let secrets: SecretFields
+    let credentials: CredentialKeeper?
+    let now: @Sendable () -> MonotonicTime
+    let wallTime: @Sendable () -> Int64
+    var machine: ReplayMachine
+    var held: [OfflineID: Held] = [:]
+    var lastNumber: UInt64
+    /// How many requests are held or being submitted, and their bytes.
+    var requestCount = 0
+    var storedByteCount: UInt64 = 0
+    var alarm: (time: MonotonicTime, task: Task<Void, Never>)?
+    var isClosing = false
+
+    /// Opens a directory, which is made where it is missing, and begins to send what is in it.
+    ///
+    /// - Parameters:
+    ///   - session: What sends.
+    ///   - directory: Where requests are kept: its owner's alone (0700).
+    ///   - options: How it works.
+    ///   - credentials: What adds to requests what is not stored with them; `nil` for nothing but what the session adds. Where
+    ///     it is `nil`, the secret fields of a request are sent with it as long as the process lasts that submitted it.
+    /// - Throws: An ``MartletClient/HTTPError``: `.alreadyInProgress` where another queue has the directory, in this process or
+    ///   another one; `.fileFailed` where it belongs to another user or others may write to it, or it cannot be used.
+    public init(
+        session: HTTPSession, directory: FilePath, options: OfflineQueueOptions = OfflineQueueOptions(),
+        credentials: OfflineCredentials? = nil
+    ) async throws {
+        try await self.init(
+            session: session, directory: directory, options: options, credentials: credentials,
+            files: LinuxFileSystem())
+    }
+
+    /// Opens a directory; as ``init(session:directory:options:credentials:)``.
+    /// - Parameter authorize: Adds to a request what is not stored with it.
+    public init(
+        session: HTTPSession, directory: FilePath, options: OfflineQueueOptions = OfflineQueueOptions(),
+        authorize: @escaping @Sendable (HTTPRequest) async throws -> HTTPRequest
+    ) async throws {
+        try await self.init(
+            session: session, directory: directory, options: options,
+            credentials: OfflineCredentials(authorize: authorize))
+    }
+
+    /// Opens a directory with another file system, or another clock.
+    package init(
+        session: HTTPSession, directory: FilePath, options: OfflineQueueOptions = OfflineQueueOptions(),
+        credentials: OfflineCredentials? = nil, files: any FileSystem,
+        now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.now() },
+        wallTime: @escaping @Sendable () -> Int64 = { WallTime.now.milliseconds }
+    ) async throws {
+        let (store, contents) = try await OfflineStore.open(directory.string, files: files)
+        self.session = session
+        self.store = store
+        self.options = options
+        self.now = now
+        self.wallTime = wallTime
+        self.credentials = credentials.map { CredentialKeeper($0) }
+        secrets = SecretFields(options.secretFields)
+        lastNumber = contents.lastNumber
+        machine = ReplayMachine(
+            backoff: options.backoff, lanes: options.limits.lanes, isSending: options.isSending)
+        await restore(contents)
+        session.setCompanion(self)
+    }
+
+    deinit {
+        runs.cancel()
+        alarm?.task.cancel()
+        for entry in held.values {
+            entry.watch?.fulfil(.success(.frozen(entry.summary.ticket)))
+            entry.isGone?.finish()
+        }
+        isDrained.finish()
+        log.end()
+    }
+
+    // MARK: Looking
+
+    /// What happens, in order, beginning with the last 256 events that have happened: also to requests that an earlier process
+    /// submitted. The stream ends with the queue.
+    public nonisolated var events: AsyncStream<OfflineEvent> { log.subscribe() }
+
+    /// The requests it holds, those first that were submitted first. Answers to dead and uncertain ones are read from the
+    /// directory.
+    public var entries: [OfflineEntry] {
+        get async {
+            var entries: [OfflineEntry] = []
+            for id in held.keys.sorted() {
+                guard let summary = held[id]?.summary else { continue }
+                var state = OfflineEntry.State.waiting
+                if machine.place(of: id) == .sending { state = .sending }
+                if summary.stage != .waiting, let stage = try? await store.load(id).stage {
+                    switch stage {
+                    case .dead(let letter): state = .dead(letter)
+                    case .uncertain(let letter): state = .uncertain(letter)
+                    case .waiting, .sending: break
+                    }
+                }
+                entries.append(
+                    OfflineEntry(
+                        ticket: summary.ticket, state: state, attempts: summary.attempts,
+                        submitted: summary.submitted, expires: summary.expires,
+                        bodyByteCount: summary.bodyByteCount, secretFields: summary.secretFields))
+            }
+            return entries
+        }
+    }
+
+    /// How many requests wait to be sent, or are being sent.
+    public var pendingCount: Int { machine.pendingCount }
+
+    /// Waits until nothing waits to be sent and nothing is being sent; at once where that is so. Dead and uncertain requests
+    /// are not waited for.
+    /// - Throws: `CancellationError` when the task is cancelled, or the queue is closed before.
+    public nonisolated var drained: Void {
+        get async throws {
+            guard await isDrained.becomesTrue() else { throw CancellationError() }
+        }
+    }
+
+    // MARK: Deciding
+
+    /// Lets a dead or uncertain request be sent again, in its old place; one that waits, at once.
+    /// - Throws: An ``MartletClient/HTTPError`` with the code `.invalidRequest` where there is no such request, or it is being
+    ///   sent; `.fileFailed` or `.diskFull` where that cannot be written down.
+    public func retry(_ id: OfflineID) async throws {
+        try checkOpen()
+        guard let entry = held[id], machine.place(of: id) == .resting || machine.place(of: id) == .waiting
+        else {
+            throw unknown(id)
+        }
+        if entry.summary.stage != .waiting {
+            try await revive(id)
+            guard held[id] != nil, !isClosing else { throw unknown(id) }
+            held[id]?.summary.stage = .waiting
+        }
+        guard let effects = machine.retry(id, now: now()) else { throw unknown(id) }
+        apply(effects)
+    }
+
+    private func revive(_ id: OfflineID) async throws {
+        do {
+            var request = try await store.load(id)
+            request.stage = .waiting
+            try await store.save(request)
+        } catch let fault as OfflineRecordFault {
+            throw HTTPError(.fileFailed, phase: .preparing, message: fault.description)
+        }
+    }
+
+    /// Takes a request out of the queue, whatever becomes of it; one that is being sent is cancelled, and may have taken
+    /// effect. Returns when it is out.
+    /// - Throws: An ``MartletClient/HTTPError`` with the code `.invalidRequest` where there is no such request.
+    public func drop(_ id: OfflineID) async throws {
+        try checkOpen()
+        guard let effects = machine.drop(id, now: now()) else { throw unknown(id) }
+        let isGone = held[id]?.isGone ?? NewestValue(false)
+        held[id]?.isGone = isGone
+        if machine.place(of: id) == .settling { held[id]?.settlement = .dropped }
+        apply(effects)
+        guard await isGone.becomesTrue() else { throw CancellationError() }
+    }
+
+    /// Tries again at once what waits since it could not be reached: the network's path has come back, as far as the caller
+    /// knows.
+    public func pathReturned() {
+        apply(machine.wake(waitingFor: [.unreachable], now: now()))
+    }
+
+    /// Tries again at once what waits for credentials.
+    public func credentialsChanged() {
+        apply(machine.wake(waitingFor: [.unauthorized, .credentialsFailed], now: now()))
+    }
+
+    // MARK: The end
+
+    /// Stops sending, and lets others have the directory. What is being sent is cancelled where it may be sent again, and
+    /// waited for where it may not. Returns when no connection and no file is open any more. What is left goes on with the
+    /// next queue of the directory.
+    public func close() async {
+        guard !isClosing else {
+            await isClosed.becomesTrue()
+            return
+        }
+        isClosing = true
+        machine.close()
+        alarm?.task.cancel()
+        for entry in held.values where entry.summary.isRepeatable { entry.attempt?.cancel() }
+        await runs.finish()
+        for (id, entry) in held {
+            freeze(id)
+            entry.isGone?.finish()
+        }
+        await store.close(lastNumber: lastNumber)
+        isDrained.finish()
+        log.end()
+        isClosed.update { true }
+    }
+
+    func checkOpen() throws(HTTPError) {
+        guard isClosing else { return }
+        throw HTTPError(.sessionInvalidated, phase: .preparing, message: "the offline queue was closed")
+    }
+
+    private func unknown(_ id: OfflineID) -> HTTPError {
+        HTTPError(
+            .invalidRequest, phase: .preparing,
+            message: held[id] == nil
+                ? "the queue has no request \(id)" : "request \(id) is being sent, or about to go")
+    }
+}

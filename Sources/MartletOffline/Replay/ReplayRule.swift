@@ -1,0 +1,98 @@
+import MartletClient
+
+/// What follows from an answer, or from none.
+///
+/// | answer | with a key | idempotent | neither |
+/// |---|---|---|---|
+/// | 2xx, 304 | delivered | delivered | delivered |
+/// | 401 | credentials, once | the same | the same |
+/// | 407, 408, 421, 425, 429, 503, 507, 511 | later | later | later: it was not processed |
+/// | 409 | later, with the same key | dead | dead |
+/// | 500, 502, 504, other 5xx | later | later | uncertain |
+/// | 501, 505, other 3xx and 4xx | dead | dead | dead |
+/// | none, nothing sent | later | later | later |
+/// | none, something sent | later | later | uncertain |
+struct ReplayRule: Sendable {
+    /// Whether the request has an `Idempotency-Key`.
+    let hasKey: Bool
+    /// Whether its method is idempotent.
+    let isIdempotent: Bool
+    let secrets: SecretFields
+
+    private static let notProcessed: Set<Int> = [407, 408, 421, 425, 429, 503, 507, 511]
+    private static let neverSupported: Set<Int> = [501, 505]
+
+    init(_ request: FrozenRequest, secrets: SecretFields) {
+        hasKey = request.idempotencyKey != nil
+        isIdempotent = request.isIdempotent
+        self.secrets = secrets
+    }
+
+    /// Whether sending it twice does no harm.
+    var isRepeatable: Bool { hasKey || isIdempotent }
+
+    /// What follows from an answer.
+    /// - Parameter now: Seconds since 1970.
+    func verdict(on answer: HTTPExchange, now: Int64) -> ReplayVerdict {
+        let status = answer.statusCode
+        let words = "the server answered with status \(status)"
+        switch status {
+        case 200...299, 304: return .delivered(answer)
+        case 401: return .unauthorized(answer)
+        case _ where ReplayRule.notProcessed.contains(status),
+            409 where hasKey:
+            return later(answer, words, now)
+        case 500...599 where !ReplayRule.neverSupported.contains(status):
+            if isRepeatable { return later(answer, words, now) }
+            return .uncertain(
+                letter(.unanswered, "\(words), which does not tell what it did", answer), .answer(answer))
+        default: return .dead(letter(.refused, words, answer), answer)
+        }
+    }
+
+    private func later(_ answer: HTTPExchange, _ words: String, _ now: Int64) -> ReplayVerdict {
+        let value = answer.response.headerFields[.retryAfter]
+        let delay = value.flatMap { RetryAfter(Array($0.utf8), now: now)?.delay }
+        return .later(.refused, atLeast: delay, message: words)
+    }
+
+    private func letter(
+        _ reason: OfflineDeadLetter.Reason, _ message: String, _ answer: HTTPExchange
+    ) -> OfflineDeadLetter {
+        OfflineDeadLetter(reason, message: message, answer: answer, secrets: secrets)
+    }
+
+    /// What follows from a failure. Where the head of an answer came, its status decides, however little came of its body:
+    /// the request took effect then, or did not.
+    func verdict(on error: any Error, now: Int64) -> ReplayVerdict {
+        guard let error = error as? HTTPError else {
+            return unanswered(error, "\(error)", wasSent: true)
+        }
+        if let answer = error.exchange, error.wasSent, !ReplayRule.isRedirectFault(error.code) {
+            return verdict(on: answer, now: now)
+        }
+        switch error.code {
+        case .invalidURL, .invalidRequest, .bodyNotReplayable, .bodyLengthMismatch, .tooManyRedirects,
+            .redirectRefused:
+            guard let answer = error.exchange else {
+                return .dead(OfflineDeadLetter(.unsendable, message: error.description))
+            }
+            return .dead(letter(.refused, error.description, answer), answer)
+        case .bodySourceFailed, .fileFailed, .diskFull:
+            guard isRepeatable || !error.wasSent else {
+                return unanswered(error, error.description, wasSent: true)
+            }
+            return .later(.storage, atLeast: nil, message: error.description)
+        default: return unanswered(error, error.description, wasSent: error.wasSent)
+        }
+    }
+
+    private static func isRedirectFault(_ code: HTTPError.Code) -> Bool {
+        code == .tooManyRedirects || code == .redirectRefused
+    }
+
+    private func unanswered(_ error: any Error, _ message: String, wasSent: Bool) -> ReplayVerdict {
+        if isRepeatable || !wasSent { return .later(.unreachable, atLeast: nil, message: message) }
+        return .uncertain(OfflineDeadLetter(.unanswered, message: message), .failure(error))
+    }
+}

@@ -1,0 +1,37 @@
+import MartletClient
+
+/// Adds credentials to requests, and gets new ones once, however many requests were refused with the old ones.
+actor CredentialKeeper {
+    private let credentials: OfflineCredentials
+    /// How often new ones were got.
+    private var generation: UInt64 = 0
+    private var renewal: Task<Void, any Error>?
+
+    init(_ credentials: OfflineCredentials) {
+        self.credentials = credentials
+    }
+
+    /// A request with its credentials, and which ones they are.
+    func authorize(_ request: HTTPRequest) async throws -> (request: HTTPRequest, generation: UInt64) {
+        // Those that are being got are worth the wait.
+        if let renewal { try await renewal.value }
+        let generation = generation
+        return (try await credentials.authorize(request), generation)
+    }
+
+    /// Gets new credentials in place of those a server refused, unless that has happened since.
+    func renew(after refused: UInt64) async throws {
+        if let renewal { return try await renewal.value }
+        guard refused == generation else { return }
+        guard let refresh = credentials.refresh else {
+            generation += 1
+            return
+        }
+        // Unstructured, since whoever is first does it for all: that its request is cancelled must not take it from them.
+        let renewal = Task { try await refresh() }
+        self.renewal = renewal
+        defer { self.renewal = nil }
+        try await renewal.value
+        generation += 1
+    }
+}

@@ -1,0 +1,331 @@
+import MartletClient
+import MartletStorage
+import MartletTransport
+import SystemPackage
+
+// What follows from the machine's decisions: tries that begin and end, ends that are written down, and what is told.
+extension OfflineQueue {
+    /// Takes up what was found in the directory.
+    func restore(_ contents: OfflineStore.Contents) async {
+        for finding in contents.findings { log.add(finding) }
+        let interrupted = Set(contents.interrupted)
+        let (now, wall) = (now(), wallTime())
+        var effects: [ReplayMachine.Effects] = []
+        requestCount = contents.summaries.count
+        for var summary in contents.summaries {
+            let id = summary.ticket.id
+            storedByteCount += summary.storedByteCount
+            var isResting = summary.stage != .waiting
+            if interrupted.contains(id), let letter = await interrupt(id) {
+                summary.stage = .uncertain
+                isResting = true
+                log.add(.uncertain(summary.ticket, letter))
+            }
+            held[id] = Held(summary: summary)
+            // A clock that was set back since makes no request older than it is, nor live longer than it was to.
+            let lifetime = max(
+                0, summary.expires.subtractingReportingOverflow(summary.submitted).partialValue)
+            let left = min(summary.expires.subtractingReportingOverflow(wall).partialValue, lifetime)
+            effects.append(
+                machine.add(
+                    id, lane: summary.ticket.lane, expires: now.advanced(by: .milliseconds(left)),
+                    isResting: isResting, now: now))
+        }
+        let isDrained = machine.isDrained
+        self.isDrained.update { isDrained }
+        for effects in effects { apply(effects) }
+    }
+
+    /// Notes that it is not known whether a request took effect that was being sent when a process ended.
+    private func interrupt(_ id: OfflineID) async -> OfflineDeadLetter? {
+        let letter = OfflineDeadLetter(
+            .interrupted,
+            message: "the process ended while the request was being sent, and it must not be sent twice")
+        do {
+            var request = try await store.load(id)
+            request.stage = .uncertain(letter)
+            try await store.save(request)
+        } catch {
+            // As it stands it says the same: it was being sent. The next process finds it so.
+        }
+        return letter
+    }
+
+    // MARK: Effects
+
+    func apply(_ effects: ReplayMachine.Effects) {
+        for id in effects.cancel { held[id]?.attempt?.cancel() }
+        for id in effects.expire {
+            held[id]?.settlement = .expired
+            settle(id)
+        }
+        for id in effects.settle {
+            if held[id]?.settlement == nil { held[id]?.settlement = .dropped }
+            settle(id)
+        }
+        for id in effects.begin { begin(id) }
+        let isDrained = machine.isDrained
+        self.isDrained.update { isDrained }
+        if effects.isDrained { log.add(.drained) }
+        setAlarm()
+    }
+
+    private func setAlarm() {
+        guard !isClosing, let wake = machine.nextWake() else { return }
+        if let alarm, alarm.time <= wake { return }
+        alarm?.task.cancel()
+        let delay = wake.since(now())
+        let task = Task { [weak self] in
+            try? await Task.sleep(for: delay)
+            guard !Task.isCancelled else { return }
+            await self?.ring()
+        }
+        alarm = (wake, task)
+    }
+
+    private func ring() {
+        alarm = nil
+        guard !isClosing else { return }
+        apply(machine.advance(to: now()))
+    }
+
+    // MARK: Tries
+
+    private func begin(_ id: OfflineID) {
+        // The queue is not held, so that letting go of it ends the tries; the store is, and with it the directory's lock.
+        runs.add { [weak self, store] in
+            await self?.attempt(id)
+            withExtendedLifetime(store) {}
+        }
+    }
+
+    private func attempt(_ id: OfflineID) async {
+        guard let prepared = await prepare(id) else { return }
+        guard !isClosing || !prepared.rule.isRepeatable, !machine.isDropped(id) else {
+            return end(id, nil)
+        }
+        // Unstructured, so that one can be cancelled by itself; awaited here, and cancelled with the others.
+        let task = Task { await prepared.run() }
+        held[id]?.attempt = task
+        let verdict = await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
+        held[id]?.attempt = nil
+        end(id, verdict)
+    }
+
+    /// Reads a request, checks its body, and notes that it is about to be sent.
+    /// - Returns: What sends it; `nil` where it is not sent now.
+    private func prepare(_ id: OfflineID) async -> OfflineAttempt? {
+        var request: FrozenRequest
+        do throws(OfflineRecordFault) {
+            request = try await store.load(id)
+        } catch {
+            guard case .record = error else {
+                end(id, .later(.storage, atLeast: nil, message: error.description))
+                return nil
+            }
+            log.add(await store.setAside(id, error))
+            close(id, .setAside)
+            return nil
+        }
+        let body: HTTPBody
+        do throws(HTTPError) {
+            guard let found = try await thaw(request) else {
+                end(id, .dead(OfflineQueue.changed(request.body), nil))
+                return nil
+            }
+            body = found
+        } catch {
+            end(id, .later(.storage, atLeast: nil, message: error.description))
+            return nil
+        }
+        request.attempts = request.attempts == .max ? .max : request.attempts + 1
+        request.stage = .sending
+        do throws(HTTPError) {
+            try await store.save(request)
+        } catch {
+            if let ticket = held[id]?.summary.ticket { log.add(.fileFailed(ticket, error)) }
+            end(id, .later(.storage, atLeast: nil, message: error.description))
+            return nil
+        }
+        guard let entry = held[id] else { return nil }
+        held[id]?.summary.attempts = Int(request.attempts)
+        held[id]?.firstOptions = nil
+        log.add(.attempt(entry.summary.ticket, number: Int(request.attempts)))
+        return OfflineAttempt(
+            session: session, request: request, body: body, secretFields: entry.secretFields,
+            credentials: credentials, options: entry.firstOptions ?? options.request,
+            rule: ReplayRule(request, secrets: secrets))
+    }
+
+    /// The body of a request; `nil` where it is not what it was.
+    private func thaw(_ request: FrozenRequest) async throws(HTTPError) -> HTTPBody? {
+        let (path, mark): (String, FrozenBody.FileMark)
+        switch request.body {
+        case .none: return HTTPBody.none
+        case .inline(let bytes): return .bytes(bytes, contentType: request.contentType)
+        case .own(let own): (path, mark) = (store.bodyPath(request.id), own)
+        case .file(let name, let file): (path, mark) = (name, file)
+        }
+        let reader = FrozenBodyReader(files: store.files)
+        let known = held[request.id]?.stamp
+        let stamp = try await BlockingWorkers.shared.run { () throws(HTTPError) in
+            try reader.check(path, mark, known: known)
+        }
+        guard let stamp else { return nil }
+        held[request.id]?.stamp = stamp
+        return .file(FilePath(path), contentType: request.contentType)
+    }
+
+    private static func changed(_ body: FrozenBody) -> OfflineDeadLetter {
+        guard case .file(let path, let mark) = body else {
+            return OfflineDeadLetter(
+                .bodyDamaged, message: "what was kept of the body is damaged, or gone: it is not sent")
+        }
+        return OfflineDeadLetter(
+            .bodyChanged,
+            message:
+                "\(path) is not the file of \(mark.byteCount) bytes that it was when the request was submitted"
+        )
+    }
+
+    /// Notes how a try ended; `nil` where it was cancelled.
+    private func end(_ id: OfflineID, _ verdict: ReplayVerdict?) {
+        guard let entry = held[id] else { return }
+        switch verdict {
+        case nil:
+            // Cancelled, to be dropped or since the queue is closing: what is on the disk says that it was being sent.
+            guard !isClosing || machine.isDropped(id) else { return }
+            apply(postpone(id, .unreachable, .zero, "it was cancelled", isTold: false))
+        case .delivered(let answer):
+            close(id, .delivered(answer))
+        case .dead(let letter, let answer): close(id, .dead(letter, answer))
+        case .uncertain(let letter, let cause): close(id, .uncertain(letter, cause))
+        case .later(let reason, let atLeast, let message):
+            apply(postpone(id, reason, atLeast ?? .zero, message, isTold: !machine.isDropped(id)))
+            if held[id] != nil, entry.watch != nil { freeze(id) }
+        case .unauthorized(let answer):
+            apply(postpone(id, .unauthorized, .zero, "status \(answer.statusCode)", isTold: true))
+        }
+    }
+
+    private func postpone(
+        _ id: OfflineID, _ reason: OfflinePostponement.Reason, _ atLeast: Duration, _ message: String,
+        isTold: Bool
+    ) -> ReplayMachine.Effects {
+        let (effects, delay) = machine.end(
+            id, .later(reason, atLeast), random: Double.random(in: 0...1), now: now())
+        if isTold, machine.place(of: id) == .waiting, let ticket = held[id]?.summary.ticket {
+            log.add(.postponed(ticket, OfflinePostponement(reason, delay: delay, message: message)))
+        }
+        return effects
+    }
+
+    // MARK: Ends
+
+    /// Begins the end of a request whose try has ended.
+    private func close(_ id: OfflineID, _ settlement: Settlement) {
+        held[id]?.settlement = settlement
+        let (effects, _) = machine.end(id, .settled, random: 0, now: now())
+        apply(effects)
+        settle(id)
+    }
+
+    private func settle(_ id: OfflineID) {
+        runs.add { [weak self, store] in
+            await self?.writeDown(id)
+            withExtendedLifetime(store) {}
+        }
+    }
+
+    private func writeDown(_ id: OfflineID) async {
+        guard let entry = held[id], let settlement = entry.settlement else { return }
+        var isResting = false
+        do throws(HTTPError) {
+            switch settlement {
+            case .delivered, .expired, .dropped: try await store.remove(id)
+            case .setAside: break
+            case .dead(let letter, _):
+                isResting = try await rest(id, .dead(letter), entry)
+            case .uncertain(let letter, _):
+                isResting = try await rest(id, .uncertain(letter), entry)
+            }
+        } catch {
+            log.add(.fileFailed(entry.summary.ticket, error))
+            let (effects, _) = machine.settlingFailed(id, random: Double.random(in: 0...1), now: now())
+            apply(effects)
+            return
+        }
+        tell(settlement, entry, isResting: isResting)
+        apply(machine.settled(id, isResting: isResting, now: now()))
+        entry.isGone?.update { true }
+    }
+
+    /// Writes down that a request is not sent again by itself; one whose answer somebody waits for is removed instead.
+    /// - Returns: Whether it stays.
+    private func rest(
+        _ id: OfflineID, _ stage: FrozenRequest.Stage, _ entry: Held
+    ) async throws(HTTPError) -> Bool {
+        guard entry.watch == nil, !machine.isDropped(id) else {
+            try await store.remove(id)
+            return false
+        }
+        var request: FrozenRequest
+        do throws(OfflineRecordFault) {
+            request = try await store.load(id)
+        } catch {
+            throw HTTPError(.fileFailed, phase: .preparing, message: error.description)
+        }
+        request.stage = stage
+        try await store.save(request)
+        return true
+    }
+
+    private func tell(_ settlement: Settlement, _ entry: Held, isResting: Bool) {
+        let ticket = entry.summary.ticket
+        if isResting {
+            held[ticket.id]?.settlement = nil
+        } else {
+            held[ticket.id] = nil
+            requestCount -= 1
+            storedByteCount -= min(storedByteCount, entry.summary.storedByteCount)
+        }
+        switch settlement {
+        case .delivered(let answer):
+            log.add(.delivered(ticket, answer))
+            entry.watch?.fulfil(.success(.answered(answer)))
+        case .dead(let letter, let answer):
+            held[ticket.id]?.summary.stage = .dead
+            log.add(.dead(ticket, letter))
+            if let answer {
+                entry.watch?.fulfil(.success(.answered(answer)))
+            } else {
+                entry.watch?.fulfil(
+                    .failure(HTTPError(.invalidRequest, phase: .preparing, message: letter.message)))
+            }
+        case .uncertain(let letter, let cause):
+            held[ticket.id]?.summary.stage = .uncertain
+            log.add(.uncertain(ticket, letter))
+            switch cause {
+            case .answer(let answer): entry.watch?.fulfil(.success(.answered(answer)))
+            case .failure(let error): entry.watch?.fulfil(.failure(error))
+            }
+        case .expired:
+            log.add(.expired(ticket))
+            entry.watch?.fulfil(.success(.frozen(ticket)))
+        case .dropped, .setAside:
+            if case .dropped = settlement { log.add(.dropped(ticket)) }
+            entry.watch?.fulfil(.failure(CancellationError()))
+        }
+    }
+
+    /// Tells who waits for a request's first try that it is sent later.
+    func freeze(_ id: OfflineID) {
+        guard let entry = held[id], let watch = entry.watch else { return }
+        held[id]?.watch = nil
+        watch.fulfil(.success(.frozen(entry.summary.ticket)))
+    }
+}

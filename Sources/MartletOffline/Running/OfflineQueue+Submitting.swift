@@ -1,0 +1,183 @@
+public import MartletClient
+import MartletStorage
+import MartletTransport
+import SystemPackage
+
+// How requests come in.
+extension OfflineQueue {
+    /// Keeps a request until a server has taken it. Returns when it is on the disk, before it is sent.
+    ///
+    /// - Parameters:
+    ///   - body: Its body. Bytes and streams are written to the directory; a file stays where it is and must be the same when
+    ///     it is sent, unless the submission says otherwise.
+    ///   - submission: How it stands in the queue.
+    /// - Returns: The ticket, by which its events are told apart.
+    /// - Throws: An ``MartletClient/HTTPError``, with nothing left behind: `.limitExceeded` where the queue is full;
+    ///   `.invalidURL`, `.invalidRequest`; `.diskFull`, `.fileFailed`; those of the body. `CancellationError`.
+    @discardableResult
+    public func submit(
+        _ request: HTTPRequest, body: HTTPBody = .none, as submission: OfflineSubmission
+    ) async throws -> OfflineTicket {
+        try await submit(request, body: body, submission)
+    }
+
+    /// Keeps a request until a server has taken it; as ``submit(_:body:as:)``.
+    /// - Parameters:
+    ///   - lane: The line it stands in; `nil` for that of its origin.
+    ///   - tag: What the caller calls it, told with each event about it.
+    @discardableResult
+    public func submit(
+        _ request: HTTPRequest, body: HTTPBody = .none, lane: String? = nil, tag: String? = nil
+    ) async throws -> OfflineTicket {
+        try await submit(request, body: body, as: OfflineSubmission(lane: lane, tag: tag))
+    }
+
+    /// Keeps a request and waits for its first try.
+    func send(
+        _ request: HTTPRequest, body: HTTPBody, options: RequestOptions, as submission: OfflineSubmission
+    ) async throws -> OfflineOutcome {
+        let watch = Watch()
+        let ticket = try await submit(request, body: body, submission, options: options, watch: watch)
+        guard case .value(let outcome) = await watch.wait(until: .distantFuture, on: .sharedOrStalled) else {
+            try? await drop(ticket.id)
+            throw CancellationError()
+        }
+        return try outcome.get()
+    }
+
+    private func submit(
+        _ request: HTTPRequest, body: HTTPBody, _ submission: OfflineSubmission,
+        options firstOptions: RequestOptions? = nil, watch: Watch? = nil
+    ) async throws -> OfflineTicket {
+        try checkOpen()
+        let url = try HTTPSession.url(of: request).withoutUserInfo
+        try OfflineQueue.check(request, url, submission)
+        guard requestCount < max(1, options.limits.requests) else {
+            throw full("it holds \(requestCount) requests already")
+        }
+        lastNumber += 1
+        let id = OfflineID(lastNumber)
+        let (kept, secret) = secrets.stripped(from: request.headerFields)
+        let submitted = wallTime()
+        let lifetime = submission.expires ?? options.expires
+        var frozen = FrozenRequest(
+            id: id, lane: submission.lane ?? url.origin.description, method: request.method.rawValue,
+            url: url, fields: kept, submitted: submitted,
+            expires: Int64(clamping: Int128(submitted) + lifetime.attoseconds / 1_000_000_000_000_000))
+        frozen.tag = submission.tag
+        frozen.secretFields = Set(secret.map(\.name.rawName)).sorted()
+        frozen.idempotencyKey = OfflineKey.text(submission.key, of: request)
+        frozen.fields[.idempotencyKey] = nil
+        frozen.contentType = body.contentType
+        // From here on it counts, so that of many at once no more come in than there is room for.
+        requestCount += 1
+        var byteCount: UInt64 = 0
+        do {
+            frozen.body = try await freeze(body, id, submission.files, &byteCount)
+            try Task.checkCancellation()
+            let recordByteCount = try await store.add(frozen)
+            byteCount += UInt64(recordByteCount)
+            storedByteCount += UInt64(recordByteCount)
+        } catch {
+            await store.removeBody(id)
+            requestCount -= 1
+            storedByteCount -= byteCount
+            throw error
+        }
+        var summary = OfflineSummary(frozen, recordByteCount: 0)
+        summary.storedByteCount = byteCount
+        held[id] = Held(
+            summary: summary, secretFields: secret.isEmpty ? nil : secret, firstOptions: firstOptions,
+            watch: watch)
+        log.add(.submitted(summary.ticket))
+        isDrained.update { false }
+        let now = now()
+        apply(machine.add(id, lane: frozen.lane, expires: now.advanced(by: max(.zero, lifetime)), now: now))
+        // Behind one that could not be sent there is nothing to wait for.
+        if machine.wait(of: frozen.lane) != nil { freeze(id) }
+        return summary.ticket
+    }
+
+    private static func check(
+        _ request: HTTPRequest, _ url: HTTPURL, _ submission: OfflineSubmission
+    ) throws(HTTPError) {
+        func refused(_ message: String) -> HTTPError {
+            HTTPError(.invalidRequest, phase: .preparing, message: message, origin: url.origin.description)
+        }
+        if request.method == .connect || request.path == "*" {
+            throw refused("a request that is not about a resource is not kept")
+        }
+        if (submission.lane?.utf8.count ?? 0) > OfflineSubmission.laneByteLimit {
+            throw refused("the lane's name is longer than \(OfflineSubmission.laneByteLimit) bytes")
+        }
+        if (submission.tag?.utf8.count ?? 0) > OfflineSubmission.tagByteLimit {
+            throw refused("the tag is longer than \(OfflineSubmission.tagByteLimit) bytes")
+        }
+        guard request.headerFields.count <= 1000,
+            request.headerFields.allSatisfy({ $0.value.utf8.count <= 1 << 16 })
+        else {
+            throw refused("the request has more fields, or longer ones, than are kept")
+        }
+    }
+
+    private func full(_ words: String) -> HTTPError {
+        HTTPError(.limitExceeded, phase: .preparing, message: "the offline queue is full: \(words)")
+    }
+
+    // MARK: Bodies
+
+    private func freeze(
+        _ body: HTTPBody, _ id: OfflineID, _ policy: OfflineSubmission.FilePolicy, _ byteCount: inout UInt64
+    ) async throws -> FrozenBody {
+        if let path = body.file, policy == .reference {
+            let reader = FrozenBodyReader(files: store.files)
+            return try await BlockingWorkers.shared.run { () throws(HTTPError) in
+                let resolved: String
+                do throws(StorageError) {
+                    resolved = try ResolvedPath.of(path.string)
+                } catch {
+                    throw HTTPError(storing: error)
+                }
+                return .file(resolved, try reader.mark(of: resolved).mark)
+            }
+        }
+        switch body.bytesInMemory {
+        case .success(let bytes)? where bytes.count <= min(options.limits.inlineBody.bytes, 8 << 20):
+            guard body.isPresent else { return .none }
+            try claim(UInt64(bytes.count), &byteCount)
+            return .inline(bytes)
+        default: break
+        }
+        let (source, length) = try await body.open()
+        if let length, length > 0 { try checkRoom(for: length) }
+        let writer = try await store.createBody(id)
+        var written: UInt64 = 0
+        while let piece = try await source.next() {
+            try Task.checkCancellation()
+            written += UInt64(piece.count)
+            if let length, written > length { break }
+            try claim(UInt64(piece.count), &byteCount)
+            try await writer.write(piece)
+        }
+        if let length, length != written {
+            throw HTTPError(
+                .bodyLengthMismatch, phase: .preparing,
+                message: "the body's source gave \(written) bytes, and not \(length)")
+        }
+        return .own(try await writer.finish())
+    }
+
+    private func checkRoom(for more: UInt64) throws(HTTPError) {
+        let limit = UInt64(max(1, options.limits.bytes.bytes))
+        let (sum, overflows) = storedByteCount.addingReportingOverflow(more)
+        guard !overflows, sum <= limit else {
+            throw full("it holds \(storedByteCount) bytes of \(limit), and \(more) more are to come")
+        }
+    }
+
+    private func claim(_ more: UInt64, _ byteCount: inout UInt64) throws(HTTPError) {
+        try checkRoom(for: more)
+        storedByteCount += more
+        byteCount += more
+    }
+}

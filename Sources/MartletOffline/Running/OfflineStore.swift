@@ -1,0 +1,225 @@
+import MartletClient
+import MartletStorage
+import MartletTransport
+import SystemPackage
+
+/// What of a queue outlives the process: written in the order in which it is told, by one thread. Nothing of it is cut short
+/// when a task is cancelled.
+final class OfflineStore: Sendable {
+    /// What was found in a directory.
+    struct Contents: Sendable {
+        var summaries: [OfflineSummary] = []
+        /// Those that were being sent when a process ended, and must not be sent again by themselves.
+        var interrupted: [OfflineID] = []
+        /// What was found that is no request.
+        var findings: [OfflineEvent] = []
+        /// The highest number that may have been given away.
+        var lastNumber: UInt64 = 0
+    }
+
+    let files: any FileSystem
+    private let folder: RecordFolder
+    private let workers: BlockingWorkers
+
+    private init(_ folder: RecordFolder, _ workers: BlockingWorkers, _ files: any FileSystem) {
+        self.folder = folder
+        self.workers = workers
+        self.files = files
+    }
+
+    // MARK: Opening
+
+    /// Opens a directory, which is made where it is missing, and reads what is there.
+    static func open(
+        _ path: String, files: any FileSystem
+    ) async throws(HTTPError) -> (OfflineStore, Contents) {
+        let workers = BlockingWorkers(threadLimit: 1)
+        let (folder, contents) = try await workers.run { () throws(HTTPError) in
+            let folder = try OfflineStore.folder(path, files)
+            return (folder, try OfflineStore.contents(of: folder))
+        }
+        return (OfflineStore(folder, workers, files), contents)
+    }
+
+    private static func folder(
+        _ path: String, _ files: any FileSystem
+    ) throws(HTTPError) -> RecordFolder {
+        let fault: RecordFolder.Refusal
+        do throws(RecordFolder.Refusal) {
+            return try RecordFolder(path: try absolute(path), kind: "request", files: files)
+        } catch {
+            fault = error
+        }
+        func refused(_ code: HTTPError.Code, _ words: String) -> HTTPError {
+            HTTPError(code, phase: .preparing, message: "\(path): \(words)")
+        }
+        switch fault {
+        case .storage(let error): throw HTTPError(storing: error)
+        case .foreign:
+            throw refused(
+                .fileFailed, "the directory of the queue belongs to another user; choose one of your own")
+        case .writableByOthers:
+            throw refused(
+                .fileFailed, "others than its owner may write to the directory of the queue; chmod 700 it")
+        case .inUse:
+            throw refused(
+                .alreadyInProgress, "another queue has this directory, here or in another process")
+        }
+    }
+
+    private static func absolute(_ path: String) throws(RecordFolder.Refusal) -> String {
+        guard !path.hasPrefix("/") else { return path }
+        do throws(StorageError) {
+            return "\(try WorkingFolder.path())/\(path)"
+        } catch {
+            throw .storage(error)
+        }
+    }
+
+    private static func contents(of folder: RecordFolder) throws(HTTPError) -> Contents {
+        var contents = Contents()
+        let numbers: [UInt64]
+        do throws(StorageError) {
+            numbers = try folder.numbers()
+        } catch {
+            throw HTTPError(storing: error)
+        }
+        for number in numbers {
+            do throws(OfflineRecordFault) {
+                let (request, byteCount) = try read(number, folder)
+                contents.summaries.append(OfflineSummary(request, recordByteCount: byteCount))
+                if request.stage == .sending, !request.isRepeatable {
+                    contents.interrupted.append(request.id)
+                }
+            } catch {
+                contents.findings.append(finding(number, error, folder))
+            }
+        }
+        contents.lastNumber = folder.lastNumber
+        return contents
+    }
+
+    /// What is told of a record that cannot be read, which is moved out of the way.
+    private static func finding(
+        _ number: UInt64, _ fault: OfflineRecordFault, _ folder: RecordFolder
+    ) -> OfflineEvent {
+        let here = FilePath(folder.recordPath(number))
+        guard case .record = fault else { return .leftAlone(path: here, reason: fault.description) }
+        do throws(StorageError) {
+            return .setAside(path: FilePath(try folder.setAside(number)), reason: fault.description)
+        } catch {
+            return .leftAlone(path: here, reason: "\(fault.description); \(error.description)")
+        }
+    }
+
+    private static func read(
+        _ number: UInt64, _ folder: RecordFolder
+    ) throws(OfflineRecordFault) -> (FrozenRequest, Int) {
+        let bytes: [UInt8]
+        do throws(StorageError) {
+            bytes = try folder.read(number, limit: FrozenRequestCodec.byteLimit)
+        } catch {
+            throw .storage(error)
+        }
+        do throws(RecordEnvelope.Fault) {
+            let request = try FrozenRequestCodec.decode(bytes)
+            guard request.id.number == number else { throw .field("number", offset: 0) }
+            return (request, bytes.count)
+        } catch {
+            throw .record(error)
+        }
+    }
+
+    // MARK: Requests
+
+    /// Reads a request.
+    func load(_ id: OfflineID) async throws(OfflineRecordFault) -> FrozenRequest {
+        try await workers.run { [folder] () throws(OfflineRecordFault) in
+            try OfflineStore.read(id.number, folder).0
+        }
+    }
+
+    /// Writes a new request; returns when it is on the disk, with the bytes it takes there. Where that fails nothing of it is
+    /// left.
+    func add(_ request: FrozenRequest) async throws(HTTPError) -> Int {
+        try await write(request) { (folder, bytes) throws(StorageError) in
+            try folder.add(request.id.number, bytes)
+        }
+    }
+
+    /// Writes a request in place of what it was.
+    @discardableResult
+    func save(_ request: FrozenRequest) async throws(HTTPError) -> Int {
+        try await write(request) { (folder, bytes) throws(StorageError) in
+            try folder.write(request.id.number, bytes)
+        }
+    }
+
+    private func write(
+        _ request: FrozenRequest,
+        _ body: @escaping @Sendable (RecordFolder, [UInt8]) throws(StorageError) -> Void
+    ) async throws(HTTPError) -> Int {
+        try await workers.run { [folder] () throws(HTTPError) in
+            let bytes: [UInt8]
+            do throws(RecordEnvelope.Fault) {
+                bytes = try FrozenRequestCodec.encode(request)
+            } catch {
+                throw HTTPError(
+                    .invalidRequest, phase: .preparing,
+                    message: "the request's head is too large to be kept")
+            }
+            do throws(StorageError) {
+                try body(folder, bytes)
+            } catch {
+                throw HTTPError(storing: error)
+            }
+            return bytes.count
+        }
+    }
+
+    /// Removes a request and its body.
+    func remove(_ id: OfflineID) async throws(HTTPError) {
+        try await stored { (folder) throws(StorageError) in try folder.remove(id.number) }
+    }
+
+    /// Moves a request that makes no sense out of the way.
+    func setAside(_ id: OfflineID, _ fault: OfflineRecordFault) async -> OfflineEvent {
+        await workers.run { [folder] in OfflineStore.finding(id.number, fault, folder) }
+    }
+
+    private func stored<Value: Sendable>(
+        _ body: @escaping @Sendable (RecordFolder) throws(StorageError) -> Value
+    ) async throws(HTTPError) -> Value {
+        do throws(StorageError) {
+            return try await workers.run { [folder] () throws(StorageError) in try body(folder) }
+        } catch {
+            throw HTTPError(storing: error)
+        }
+    }
+
+    // MARK: Bodies
+
+    /// Where the body of a request is that is a file of its own.
+    func bodyPath(_ id: OfflineID) -> String { folder.bodyPath(id.number) }
+
+    /// Begins the file of a request's body.
+    func createBody(_ id: OfflineID) async throws(HTTPError) -> FrozenBodyWriter {
+        let file = try await stored { (folder) throws(StorageError) in try folder.createBody(id.number) }
+        return FrozenBodyWriter(file, files, workers)
+    }
+
+    /// Removes the file of a body whose request is not kept.
+    func removeBody(_ id: OfflineID) async {
+        await workers.run { [folder] in folder.removeBody(id.number) }
+    }
+
+    // MARK: The end
+
+    /// Notes the last number that was given away, and lets others have the directory.
+    func close(lastNumber: UInt64) async {
+        await workers.run { [folder] in
+            try? folder.note(lastNumber)
+            folder.release()
+        }
+    }
+}

@@ -1,0 +1,123 @@
+/// What stands around a record that is a file: 16 bytes by which a damaged file is told from a foreign one, and from one of a
+/// later version.
+///
+/// | offset | bytes | |
+/// |---|---|---|
+/// | 0 | 4 | what kind of record it is |
+/// | 4 | 2 | version, 1 or more |
+/// | 6 | 2 | 0 |
+/// | 8 | 4 | length of what follows, which ends the file |
+/// | 12 | 4 | CRC-32 of the 12 bytes before and of what follows |
+///
+/// Numbers are little endian. Every version keeps this.
+package struct RecordEnvelope: Sendable {
+    /// Why a file is no record that can be read.
+    package enum Fault: Error, Hashable, Sendable, CustomStringConvertible {
+        /// It is shorter or longer than it says, or than records are.
+        case length
+        /// It does not begin as records of this kind do.
+        case foreign
+        /// What it holds does not come to its checksum.
+        case checksum
+        /// It was written by a later version of Martlet.
+        case version(UInt16)
+        /// A part of it makes no sense.
+        case field(String, offset: Int)
+
+        /// A part of a record's content that makes no sense.
+        package init(_ fault: RecordReader.Fault) {
+            self = .field(fault.field, offset: fault.offset)
+        }
+
+        /// What is wrong, in words.
+        package var description: String {
+            switch self {
+            case .length: "it is cut short, or longer than it says"
+            case .foreign: "it is no record of this kind"
+            case .checksum: "it is damaged: its checksum is wrong"
+            case .version(let version): "it was written by a later version of Martlet (version \(version))"
+            case .field(let field, let offset): "its \(field) makes no sense, \(offset) bytes behind its head"
+            }
+        }
+    }
+
+    private static let byteCount = 16
+
+    private let magic: [UInt8]
+    /// The version that is written, and the latest that is read.
+    package let version: UInt16
+    /// The longest file.
+    package let byteLimit: Int
+
+    /// An envelope.
+    /// - Parameter magic: Four bytes.
+    package init(magic: String, version: UInt16, byteLimit: Int) {
+        self.magic = Array(magic.utf8)
+        self.version = version
+        self.byteLimit = byteLimit
+    }
+
+    /// The bytes of a file.
+    /// - Parameter write: Writes what is in it.
+    /// - Throws: ``Fault/length`` where that is too much.
+    package func encode(_ write: (inout RecordWriter) -> Void) throws(Fault) -> [UInt8] {
+        var writer = RecordWriter()
+        writer.write(raw: magic)
+        writer.write(version)
+        writer.write(UInt16(0))
+        writer.write(UInt32(0))
+        writer.write(UInt32(0))
+        write(&writer)
+        guard writer.bytes.count <= byteLimit else { throw .length }
+        writer.overwrite(UInt32(truncatingIfNeeded: writer.bytes.count - RecordEnvelope.byteCount), at: 8)
+        writer.overwrite(RecordEnvelope.checksum(of: writer.bytes), at: 12)
+        return writer.bytes
+    }
+
+    /// What is in the bytes of a file.
+    /// - Parameter read: Reads all of it, and is told the version.
+    package func decode<Value>(
+        _ bytes: [UInt8], _ read: (inout RecordReader, UInt16) throws(RecordReader.Fault) -> Value
+    ) throws(Fault) -> Value {
+        guard bytes.count >= RecordEnvelope.byteCount, bytes.count <= byteLimit else { throw .length }
+        guard bytes.starts(with: magic) else { throw .foreign }
+        let head = try RecordEnvelope.head(bytes)
+        guard UInt64(head.count) == UInt64(bytes.count - RecordEnvelope.byteCount) else { throw .length }
+        guard RecordEnvelope.checksum(of: bytes) == head.checksum else { throw .checksum }
+        guard head.version <= version else { throw .version(head.version) }
+        guard head.version > 0, head.flags == 0 else { throw .foreign }
+        do throws(RecordReader.Fault) {
+            var reader = RecordReader(bytes[RecordEnvelope.byteCount...])
+            let value = try read(&reader, head.version)
+            guard reader.remainingCount == 0 else { throw reader.fault("end") }
+            return value
+        } catch {
+            throw Fault(error)
+        }
+    }
+
+    private struct Head {
+        var version: UInt16
+        var flags: UInt16
+        var count: UInt32
+        var checksum: UInt32
+    }
+
+    private static func head(_ bytes: [UInt8]) throws(Fault) -> Head {
+        do throws(RecordReader.Fault) {
+            var reader = RecordReader(bytes[4..<byteCount])
+            return Head(
+                version: try reader.number("version"), flags: try reader.number("flags"),
+                count: try reader.number("length"), checksum: try reader.number("checksum"))
+        } catch {
+            throw Fault(error)
+        }
+    }
+
+    private static func checksum(of bytes: [UInt8]) -> UInt32 {
+        var checksum = RecordChecksum()
+        checksum.update(bytes.span.extracting(0..<12))
+        checksum.update(bytes.span.extracting(byteCount..<bytes.count))
+        return checksum.value
+    }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import SystemPackage
+
+/// A directory for a queue, gone when nobody refers to it any more.
+final class OfflineFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.path + "/martlet-offline-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    var directory: FilePath { FilePath(path) }
+
+    /// The names in it but the lock, in order.
+    func names(in folder: String = "") throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path + "/" + folder).sorted().filter {
+            $0 != "lock"
+        }
+    }
+
+    func contents(of name: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(path)/\(name)")))
+    }
+
+    func write(_ bytes: [UInt8], to name: String) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+    }
+
+    /// The bytes of all files in it, whatever their names.
+    func allBytes() throws -> [UInt8] {
+        let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+        return names.flatMap { (try? contents(of: $0)) ?? [] }
+    }
+}

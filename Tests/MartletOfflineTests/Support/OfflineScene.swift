@@ -1,0 +1,72 @@
+import Martlet
+import MartletOffline
+import MartletTesting
+import Synchronization
+import SystemPackage
+
+/// A server whose answers a test decides, a directory, and queues on it.
+final class OfflineScene: Sendable {
+    typealias Answer = @Sendable (OriginRequest) async throws -> OriginResponse
+
+    let folder: OfflineFolder
+    let origin: TestOrigin
+    private let current: CurrentAnswer
+
+    private init(_ answer: @escaping Answer) async throws {
+        folder = try OfflineFolder()
+        let current = CurrentAnswer(answer)
+        origin = try await TestOrigin.start { request in try await current.value(request) }
+        self.current = current
+    }
+
+    private final class CurrentAnswer: Sendable {
+        private let answer: Mutex<Answer>
+        init(_ answer: @escaping Answer) { self.answer = Mutex(answer) }
+        var value: Answer {
+            get { answer.withLock { $0 } }
+            set { answer.withLock { $0 = newValue } }
+        }
+    }
+
+    /// Runs a test in a scene of its own.
+    static func run(
+        answering answer: @escaping Answer = { _ in OriginResponse.text("taken") },
+        _ body: (OfflineScene) async throws -> Void
+    ) async throws {
+        let scene = try await OfflineScene(answer)
+        try await body(scene)
+        await scene.origin.stop()
+    }
+
+    /// Answers otherwise from now on.
+    func answer(_ answer: @escaping Answer) { current.value = answer }
+
+    /// Settings under which nothing runs out of time.
+    static var session: HTTPSession {
+        var configuration = SessionConfiguration.ephemeral
+        configuration.timeouts = Timeouts(
+            connect: .seconds(300), head: .seconds(300), idle: .seconds(300), total: nil)
+        return HTTPSession(configuration: configuration)
+    }
+
+    /// Waits of a millisecond and so.
+    static let soon = OfflineBackoff(first: .milliseconds(1), longest: .milliseconds(2))
+    /// Waits that no test outlasts.
+    static let never = OfflineBackoff(first: .seconds(100_000), longest: .seconds(100_000))
+
+    /// A queue on the directory.
+    func queue(
+        session: HTTPSession = OfflineScene.session, credentials: OfflineCredentials? = nil,
+        _ change: (inout OfflineQueueOptions) -> Void = { _ in }
+    ) async throws -> OfflineQueue {
+        var options = OfflineQueueOptions(backoff: OfflineScene.soon)
+        change(&options)
+        return try await OfflineQueue(
+            session: session, directory: folder.directory, options: options, credentials: credentials)
+    }
+
+    /// A request to the server.
+    func request(_ method: HTTPRequest.Method = .post, _ path: String = "/notes") throws -> HTTPRequest {
+        try HTTPRequest(method: method, url: origin.url(path))
+    }
+}
