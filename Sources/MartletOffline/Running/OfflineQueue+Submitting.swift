@@ -38,8 +38,14 @@ extension OfflineQueue {
     ) async throws -> OfflineOutcome {
         let watch = Watch()
         let ticket = try await submit(request, body: body, submission, options: options, watch: watch)
-        guard case .value(let outcome) = await watch.wait(until: .distantFuture, on: .sharedOrStalled) else {
-            try? await drop(ticket.id)
+        let outcome = await withTaskCancellationHandler {
+            await watch.wait(until: .distantFuture, on: .sharedOrStalled)
+        } onCancel: {
+            watch.interrupt()
+        }
+        guard case .value(let outcome) = outcome else {
+            // In a task of its own, which is not cancelled: it returns when nothing of the request is left.
+            await Task { try? await drop(ticket.id) }.value
             throw CancellationError()
         }
         return try outcome.get()

@@ -32,6 +32,24 @@ final class OfflineFolder: Sendable {
         try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
     }
 
+    func remove(_ name: String) throws {
+        try FileManager.default.removeItem(atPath: "\(path)/\(name)")
+    }
+
+    func makeFolder(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: "\(path)/\(name)", withIntermediateDirectories: true)
+    }
+
+    func permissions(of name: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
+        return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? 0
+    }
+
+    func setPermissions(_ permissions: Int, of name: String) throws {
+        try FileManager.default.setAttributes(
+            [.posixPermissions: permissions], ofItemAtPath: "\(path)/\(name)")
+    }
+
     /// The bytes of all files in it, whatever their names.
     func allBytes() throws -> [UInt8] {
         let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []

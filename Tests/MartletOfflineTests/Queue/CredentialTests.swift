@@ -1,0 +1,188 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+@Suite("Offline queue: credentials and secrets")
+struct CredentialTests {
+    private static let secretName = HTTPField.Name("X-Api-Key")!
+
+    /// Counts calls.
+    private final class Count: Sendable {
+        private let number = Mutex(0)
+        var value: Int { number.withLock { $0 } }
+        @discardableResult func up() -> Int {
+            number.withLock {
+                $0 += 1
+                return $0
+            }
+        }
+    }
+
+    @Test("Check: no secret is in any file, be it in a field, in the URL's user info, or in an answer")
+    func nothingIsStored() async throws {
+        try await OfflineScene.run { _ in
+            var answer = OriginResponse.text("no", status: 403)
+            answer.fields = ["Set-Cookie": "session=s3cret-e", "X-Api-Key": "s3cret-f"]
+            return answer
+        } _: { scene in
+            let queue = try await scene.queue {
+                $0.secretFields = [CredentialTests.secretName]
+                $0.backoff = OfflineScene.never
+            }
+            let url = try HTTPURL(scene.origin.url("/x").replacing("http://", with: "http://user:s3cret-a@"))
+            var request = HTTPRequest(method: .post, url: url)
+            request.headerFields[.authorization] = "Bearer s3cret-b"
+            request.headerFields[.cookie] = "id=s3cret-c"
+            request.headerFields[.proxyAuthorization] = "Basic s3cret-d"
+            request.headerFields[CredentialTests.secretName] = "s3cret-g"
+            for body in [HTTPBody.text("small"), .bytes(Array(repeating: 65, count: 100_000))] {
+                try await queue.submit(request, body: body)
+            }
+            _ = try await queue.dead()
+            try await queue.drained
+            let entries = await queue.entries
+            #expect(entries.count == 2)
+            #expect(
+                entries.first?.secretFields == [
+                    "Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key",
+                ])
+            let text = String(decoding: try scene.folder.allBytes(), as: UTF8.self)
+            #expect(text.contains("small"))
+            #expect(!text.contains("s3cret"))
+            for entry in entries { #expect(!"\(entry)".contains("s3cret")) }
+            await queue.close()
+        }
+    }
+
+    @Test("Without a closure the process that submitted sends the secret fields, and a later one cannot")
+    func sameProcess() async throws {
+        try await OfflineScene.run { request in
+            .text("", status: request.fields["Authorization"] == "Bearer abc" ? 200 : 401)
+        } _: { scene in
+            var request = try scene.request()
+            request.headerFields[.authorization] = "Bearer abc"
+            let first = try await scene.queue()
+            try await first.submit(request)
+            try await first.drained
+            await first.close()
+            let keeping = try await scene.queue { $0.isSending = false }
+            try await keeping.submit(request)
+            await keeping.close()
+            let later = try await scene.queue { $0.backoff = OfflineScene.never }
+            _ = try await later.postponed(.unauthorized)
+            #expect(await later.pendingCount == 1)
+            await later.close()
+        }
+    }
+
+    @Test("The closure adds what is not stored, and cannot change the key")
+    func closureAdds() async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            try await ledger.note(request)
+            return .text("", status: request.fields["Authorization"] == "Bearer new" ? 200 : 401)
+        } _: { scene in
+            let queue = try await scene.queue(
+                credentials: OfflineCredentials { request in
+                    var request = request
+                    request.headerFields[.authorization] = "Bearer new"
+                    request.headerFields[HTTPField.Name("Idempotency-Key")!] = "mine"
+                    return request
+                })
+            var request = try scene.request()
+            request.headerFields[.authorization] = "Bearer old"
+            let ticket = try await queue.submit(request)
+            try await queue.drained
+            #expect(ledger.entries.map(\.key) == [ticket.idempotencyKey])
+            await queue.close()
+        }
+    }
+
+    @Test("Q4: 401 asks for new credentials once, however many lanes were refused with the old ones")
+    func oneRefresh() async throws {
+        let refreshes = Count()
+        let token = Mutex("old")
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            let isNew = request.fields["Authorization"] == "Bearer new"
+            try await ledger.note(request, takes: isNew)
+            return .text("", status: isNew ? 200 : 401)
+        } _: { scene in
+            let credentials = OfflineCredentials(
+                refresh: {
+                    refreshes.up()
+                    // Others may come to the same 401 meanwhile.
+                    for _ in 0..<1000 { await Task.yield() }
+                    token.withLock { $0 = "new" }
+                },
+                authorize: { request in
+                    var request = request
+                    request.headerFields[.authorization] = "Bearer \(token.withLock { $0 })"
+                    return request
+                })
+            let queue = try await scene.queue(credentials: credentials)
+            for number in 0..<20 {
+                try await queue.submit(
+                    try scene.request(), body: .text("\(number)"), lane: "\(number % 4)")
+            }
+            try await queue.drained
+            #expect(refreshes.value == 1)
+            #expect(ledger.effects.count == 20)
+            await queue.close()
+        }
+    }
+
+    @Test("Still 401 after that: the lane waits, nothing is lost, and it goes on when there are credentials")
+    func stillRefused() async throws {
+        let asked = Count()
+        let isRight = Mutex(false)
+        try await OfflineScene.run { request in
+            .text("", status: request.fields["Authorization"] == "Bearer right" ? 200 : 401)
+        } _: { scene in
+            let queue = try await scene.queue(
+                credentials: OfflineCredentials { request in
+                    asked.up()
+                    var request = request
+                    request.headerFields[.authorization] =
+                        isRight.withLock { $0 } ? "Bearer right" : "Bearer wrong"
+                    return request
+                }
+            ) { $0.backoff = OfflineScene.never }
+            try await queue.submit(try scene.request(), tag: "first")
+            try await queue.submit(try scene.request(), tag: "second")
+            let ticket = try await queue.postponed(.unauthorized)
+            #expect(ticket.tag == "first")
+            #expect(asked.value == 2)
+            #expect(scene.origin.requests.count == 2)
+            await queue.pathReturned()
+            #expect(await queue.pendingCount == 2)
+            isRight.withLock { $0 = true }
+            await queue.credentialsChanged()
+            try await queue.drained
+            #expect(scene.origin.requests.count == 4)
+            await queue.close()
+        }
+    }
+
+    @Test("A closure that throws sends nothing, and the request waits")
+    func closureThrows() async throws {
+        struct Locked: Error {}
+        let isLocked = Mutex(true)
+        try await OfflineScene.run { scene in
+            let queue = try await scene.queue(
+                credentials: OfflineCredentials { request in
+                    if isLocked.withLock({ $0 }) { throw Locked() }
+                    return request
+                }
+            ) { $0.backoff = OfflineScene.never }
+            try await queue.submit(try scene.request())
+            _ = try await queue.postponed(.credentialsFailed)
+            #expect(scene.origin.requests.isEmpty)
+            isLocked.withLock { $0 = false }
+            await queue.credentialsChanged()
+            try await queue.drained
+            await queue.close()
+        }
+    }
+}

@@ -1,0 +1,328 @@
+import Martlet
+import MartletTesting
+import Synchronization
+import Testing
+
+@Suite("Offline queue: delivery")
+struct DeliveryTests {
+    @Test("A request is delivered with its fields, its body and a quoted key, and leaves nothing behind")
+    func delivers() async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            try await ledger.note(request)
+            return .text("taken", status: 201)
+        } _: { scene in
+            let queue = try await scene.queue()
+            var request = try scene.request()
+            request.headerFields[.contentLanguage] = "de"
+            let ticket = try await queue.submit(request, body: .text("hello"), lane: "notes", tag: "first")
+            let answer = try #require(try await queue.delivered()["first"])
+            #expect(answer.statusCode == 201)
+            #expect(answer.text == "taken")
+            let entry = try #require(ledger.entries.first)
+            #expect(ledger.entries.count == 1)
+            #expect(entry.body == "hello")
+            #expect(entry.fields["Content-Language"] == "de")
+            #expect(entry.fields["Content-Type"] == "text/plain; charset=utf-8")
+            #expect(entry.key == ticket.idempotencyKey)
+            #expect(entry.key?.wholeMatch(of: /"[0-9a-f]{32}"/) != nil)
+            try await queue.drained
+            #expect(try scene.folder.names() == [])
+            #expect(await queue.entries.isEmpty)
+            await queue.close()
+        }
+    }
+
+    @Test("K5: what could not be sent is kept, and the next process delivers it under its tag")
+    func survives() async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            try await ledger.note(request)
+            return .text("taken")
+        } _: { scene in
+            let first = try await scene.queue { $0.isSending = false }
+            let ticket = try await first.submit(try scene.request(), body: .text("a"), tag: "note 1")
+            await first.close()
+            #expect(ledger.entries.isEmpty)
+            #expect(try scene.folder.names() == ["1.request"])
+            let second = try await scene.queue()
+            #expect(try await second.delivered().keys.first == "note 1")
+            #expect(ledger.entries.map(\.key) == [ticket.idempotencyKey])
+            await second.close()
+        }
+    }
+
+    @Test("Q1: what fails since nobody listens is sent in order when somebody does")
+    func serverComesBack() async throws {
+        let folder = try OfflineFolder()
+        // A port where nobody listens.
+        let gone = try await TestOrigin.start(handler: .status(200))
+        let place = gone.url("/")
+        let port = try #require(try HTTPURL(place).explicitPort)
+        await gone.stop()
+        let queue = try await OfflineQueue(
+            session: OfflineScene.session, directory: folder.directory,
+            options: OfflineQueueOptions(backoff: OfflineScene.soon))
+        for number in 1...5 {
+            try await queue.submit(try HTTPRequest(method: .post, url: place), body: .text("\(number)"))
+        }
+        _ = try await queue.postponed(.unreachable)
+        let ledger = Ledger()
+        let origin = try await TestOrigin.start(OriginOptions(binding: .ipv4(port: port))) {
+            request in
+            try await ledger.note(request)
+            return .text("")
+        }
+        try await queue.drained
+        #expect(ledger.effects == ["1", "2", "3", "4", "5"])
+        #expect(ledger.entries.count == 5)
+        await queue.close()
+        await origin.stop()
+    }
+
+    @Test("Check: a hundred in one lane under random 503s succeed in order, each once")
+    func orderUnderRefusals() async throws {
+        let ledger = Ledger()
+        let random = Mutex(SeededGenerator(seed: 7))
+        try await OfflineScene.run { request in
+            let refuses = random.withLock { Int.random(in: 0..<3, using: &$0) == 0 }
+            try await ledger.note(request, takes: !refuses)
+            return .text("", status: refuses ? 503 : 200)
+        } _: { scene in
+            let queue = try await scene.queue()
+            for number in 1...100 {
+                try await queue.submit(try scene.request(), body: .text("\(number)"), lane: "one")
+            }
+            try await queue.drained
+            #expect(ledger.effects == (1...100).map { "\($0)" })
+            #expect(ledger.entries.count > 100)
+            await queue.close()
+        }
+    }
+
+    @Test("Lanes do not wait for each other: one that is refused stops no other")
+    func lanesAreApart() async throws {
+        try await OfflineScene.run { request in
+            .text("", status: request.path == "/stuck" ? 503 : 200)
+        } _: { scene in
+            let queue = try await scene.queue { $0.backoff = OfflineScene.never }
+            try await queue.submit(try scene.request(.post, "/stuck"), lane: "a", tag: "stuck")
+            try await queue.submit(try scene.request(.post, "/fine"), lane: "a", tag: "behind")
+            try await queue.submit(try scene.request(.post, "/fine"), lane: "b", tag: "other")
+            #expect(try await queue.delivered().keys.first == "other")
+            _ = try await queue.postponed(.refused)
+            #expect(await queue.pendingCount == 2)
+            await queue.close()
+        }
+    }
+
+    @Test("409 is tried again with the same key")
+    func conflict() async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            try await ledger.note(request)
+            return .text("", status: ledger.entries.count < 3 ? 409 : 200)
+        } _: { scene in
+            let queue = try await scene.queue()
+            let ticket = try await queue.submit(try scene.request(), body: .text("x"))
+            try await queue.drained
+            #expect(ledger.entries.map(\.key) == Array(repeating: ticket.idempotencyKey, count: 3))
+            await queue.close()
+        }
+    }
+
+    @Test("Q3: what the server refuses for good is a dead letter with its answer, and the rest goes on")
+    func poison() async throws {
+        try await OfflineScene.run { request in
+            guard request.path == "/bad" else { return .text("") }
+            var answer = OriginResponse.text("no such thing", status: 422)
+            answer.fields = ["Content-Type": "text/plain", "Set-Cookie": "secret=1", "X-Why": "because"]
+            return answer
+        } _: { scene in
+            let queue = try await scene.queue()
+            let bad = try await queue.submit(try scene.request(.post, "/bad"), tag: "bad")
+            try await queue.submit(try scene.request(.post, "/good"), tag: "good")
+            #expect(try await queue.delivered().keys.first == "good")
+            let (ticket, letter) = try await queue.dead()
+            #expect(ticket == bad)
+            #expect(letter.reason == .refused)
+            #expect(letter.statusCode == 422)
+            #expect(letter.body == Array("no such thing".utf8))
+            #expect(letter.fields[HTTPField.Name("X-Why")!] == "because")
+            #expect(letter.fields[.setCookie] == nil)
+            try await queue.drained
+            await queue.close()
+
+            // It is still there in the next process, and is not sent by itself.
+            let count = scene.origin.requests.count
+            let next = try await scene.queue()
+            let entry = try #require(await next.entries.first)
+            guard case .dead(let kept) = entry.state else {
+                Issue.record("\(entry)")
+                return
+            }
+            #expect(kept == letter)
+            #expect(entry.attempts == 1)
+            #expect(scene.origin.requests.count == count)
+            scene.answer { _ in .text("better now") }
+            try await next.retry(bad.id)
+            #expect(try await next.delivered()["bad"]?.text == "better now")
+            #expect(try scene.folder.names() == [])
+            await next.close()
+        }
+    }
+
+    @Test("A dead letter and a request that waits can be dropped, and are out when that returns")
+    func drops() async throws {
+        try await OfflineScene.run { _ in
+            .text("", status: 503)
+        } _: { scene in
+            let queue = try await scene.queue { $0.backoff = OfflineScene.never }
+            let first = try await queue.submit(try scene.request())
+            let second = try await queue.submit(try scene.request())
+            _ = try await queue.postponed(.refused)
+            try await queue.drop(second.id)
+            try await queue.drop(first.id)
+            #expect(try scene.folder.names() == [])
+            #expect(await queue.pendingCount == 0)
+            await #expect(throws: HTTPError.self) { try await queue.drop(first.id) }
+            await #expect(throws: HTTPError.self) { try await queue.retry(first.id) }
+            try await queue.drained
+            await queue.close()
+        }
+    }
+
+    @Test("One that is being sent is cancelled when it is dropped")
+    func dropsWhileSending() async throws {
+        try await OfflineScene.run { request in
+            throw OriginFault(.stall)
+        } _: { scene in
+            let queue = try await scene.queue()
+            let ticket = try await queue.submit(try scene.request())
+            try await scene.origin.waitForRequests(count: 1)
+            try await queue.drop(ticket.id)
+            #expect(try scene.folder.names() == [])
+            await queue.close()
+        }
+    }
+
+    @Test("Check: fifty flaps of the path during a drain lose, stick and double nothing")
+    func flaps() async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            let number = ledger.entries.count
+            try await ledger.note(request, takes: number % 4 != 1)
+            if number % 4 == 1 { throw OriginFault(.reset) }
+            return .text("")
+        } _: { scene in
+            let queue = try await scene.queue { $0.backoff = OfflineBackoff(first: .milliseconds(20)) }
+            for number in 0..<60 {
+                try await queue.submit(
+                    try scene.request(), body: .text("\(number)"), lane: "lane \(number % 5)")
+            }
+            async let flaps: Void = {
+                for _ in 0..<50 {
+                    await queue.pathReturned()
+                    await Task.yield()
+                }
+            }()
+            await flaps
+            try await queue.drained
+            #expect(ledger.effects.count == 60)
+            #expect(Set(ledger.effects).count == 60)
+            for lane in 0..<5 {
+                let own = ledger.effects.compactMap { Int($0) }.filter { $0 % 5 == lane }
+                #expect(own == own.sorted())
+            }
+            await queue.close()
+        }
+    }
+
+    @Test(
+        "A request without a key that broke after it was sent is uncertain, and is not sent again by itself")
+    func uncertain() async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            try await ledger.note(request)
+            if request.path == "/break" { throw OriginFault(.reset) }
+            return .text("")
+        } _: { scene in
+            let queue = try await scene.queue()
+            let submission = OfflineSubmission(tag: "once", key: .none)
+            let ticket = try await queue.submit(
+                try scene.request(.post, "/break"), body: .text("x"), as: submission)
+            try await queue.submit(try scene.request(.post, "/fine"), tag: "next")
+            let (found, letter) = try await queue.uncertain()
+            #expect(found == ticket)
+            #expect(ticket.idempotencyKey == nil)
+            #expect(letter.reason == .unanswered)
+            #expect(try await queue.delivered().keys.first == "next")
+            try await queue.drained
+            await queue.close()
+            let next = try await scene.queue()
+            try await next.drained
+            #expect(ledger.entries.map(\.path) == ["/break", "/fine"])
+            guard case .uncertain = try #require(await next.entries.first).state else {
+                Issue.record("it is no longer uncertain")
+                return
+            }
+            try await next.drop(ticket.id)
+            await next.close()
+        }
+    }
+
+    @Test("An answer whose body is cut is an answer: the request took effect")
+    func cutAnswer() async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            try await ledger.note(request)
+            var answer = OriginResponse.text("0123456789")
+            answer.fault = OriginFault(.cut, afterBodyBytes: 4)
+            return answer
+        } _: { scene in
+            let queue = try await scene.queue()
+            try await queue.submit(
+                try scene.request(), as: OfflineSubmission(tag: "cut", key: .none))
+            #expect(try await queue.delivered()["cut"]?.text == "0123")
+            #expect(ledger.entries.count == 1)
+            await queue.close()
+        }
+    }
+
+    @Test("Retry-After of a date that is past is now")
+    func retryAfterPast() async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            try await ledger.note(request)
+            guard ledger.entries.count == 1 else { return .text("") }
+            var answer = OriginResponse.text("", status: 503)
+            answer.fields = ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]
+            return answer
+        } _: { scene in
+            let queue = try await scene.queue()
+            try await queue.submit(try scene.request())
+            try await queue.drained
+            #expect(ledger.entries.count == 2)
+            await queue.close()
+        }
+    }
+
+    @Test("Retry-After is obeyed: no other event makes the lane go on before it")
+    func retryAfterHolds() async throws {
+        try await OfflineScene.run { _ in
+            var answer = OriginResponse.text("", status: 429)
+            answer.fields = ["Retry-After": "3000"]
+            return answer
+        } _: { scene in
+            let queue = try await scene.queue()
+            try await queue.submit(try scene.request())
+            let why = try await queue.first { event -> OfflinePostponement? in
+                if case .postponed(_, let why) = event { why } else { nil }
+            }
+            #expect(why.delay == .seconds(3000))
+            await queue.pathReturned()
+            #expect(scene.origin.requests.count == 1)
+            await queue.close()
+        }
+    }
+}

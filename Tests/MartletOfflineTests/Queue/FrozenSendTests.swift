@@ -1,0 +1,127 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("send(…, whenOffline: .freeze)")
+struct FrozenSendTests {
+    @Test("An answer is an answer, whatever its status, and the queue keeps nothing")
+    func answered() async throws {
+        try await OfflineScene.run { request in
+            .text("answer", status: request.path == "/missing" ? 404 : 200)
+        } _: { scene in
+            let session = OfflineScene.session
+            let queue = try await scene.queue(session: session)
+            for (path, status) in [("/there", 200), ("/missing", 404)] {
+                let outcome = try await session.send(
+                    try scene.request(.post, path), body: .text("x"), whenOffline: .freeze)
+                guard case .answered(let answer) = outcome else {
+                    Issue.record("\(outcome)")
+                    continue
+                }
+                #expect(answer.statusCode == status)
+                #expect(answer.text == "answer")
+            }
+            try await queue.drained
+            #expect(try scene.folder.names() == [])
+            await queue.close()
+        }
+    }
+
+    @Test("What cannot be sent is frozen, and delivered by the next process")
+    func frozen() async throws {
+        try await OfflineScene.run { _ in
+            .text("", status: 503)
+        } _: { scene in
+            let session = OfflineScene.session
+            let queue = try await scene.queue(session: session) { $0.backoff = OfflineScene.never }
+            let outcome = try await session.send(
+                try scene.request(), body: .text("x"), whenOffline: .freeze(lane: "a", tag: "later"))
+            guard case .frozen(let ticket) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            #expect(ticket.tag == "later")
+            // Behind one that waits, at once.
+            guard case .frozen = try await session.send(try scene.request(), whenOffline: .freeze(lane: "a"))
+            else {
+                Issue.record("it was sent out of order")
+                return
+            }
+            #expect(scene.origin.requests.count == 1)
+            await queue.close()
+            scene.answer { _ in .text("") }
+            let next = try await scene.queue()
+            #expect(try await next.delivered().keys.first == "later")
+            try await next.drained
+            await next.close()
+        }
+    }
+
+    @Test("A request that broke after it was sent and must not be repeated throws, and is not kept")
+    func uncertain() async throws {
+        try await OfflineScene.run { _ in
+            throw OriginFault(.reset)
+        } _: { scene in
+            let session = OfflineScene.session
+            let queue = try await scene.queue(session: session)
+            let submission = OfflineSubmission(key: .none)
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.send(
+                    try scene.request(), body: .text("x"), whenOffline: .freeze(in: queue, as: submission))
+            }
+            #expect(error?.wasSent == true)
+            try await queue.drained
+            #expect(try scene.folder.names() == [])
+            await queue.close()
+        }
+    }
+
+    @Test("Cancelling takes the request out of the queue")
+    func cancelled() async throws {
+        try await OfflineScene.run { _ in
+            throw OriginFault(.stall)
+        } _: { scene in
+            let session = OfflineScene.session
+            let queue = try await scene.queue(session: session)
+            let request = try scene.request()
+            let task = Task { try await session.send(request, whenOffline: .freeze) }
+            try await scene.origin.waitForRequests(count: 1)
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            try await queue.drained
+            #expect(try scene.folder.names() == [])
+            await queue.close()
+        }
+    }
+
+    @Test("Without a queue it says so, and sends nothing")
+    func withoutQueue() async throws {
+        try await OfflineScene.run { scene in
+            let error = await #expect(throws: HTTPError.self) {
+                try await OfflineScene.session.send(try scene.request(), whenOffline: .freeze)
+            }
+            #expect(error?.message.contains("no offline queue") == true)
+            #expect(scene.origin.requests.isEmpty)
+        }
+    }
+
+    @Test("Closing the queue leaves what waits frozen")
+    func closing() async throws {
+        try await OfflineScene.run { _ in
+            throw OriginFault(.stall)
+        } _: { scene in
+            let session = OfflineScene.session
+            let queue = try await scene.queue(session: session)
+            let request = try scene.request()
+            let task = Task { try await session.send(request, whenOffline: .freeze(tag: "kept")) }
+            try await scene.origin.waitForRequests(count: 1)
+            await queue.close()
+            guard case .frozen(let ticket) = try await task.value else {
+                Issue.record("it was not frozen")
+                return
+            }
+            #expect(ticket.tag == "kept")
+            #expect(try scene.folder.names() == ["1.request"])
+        }
+    }
+}

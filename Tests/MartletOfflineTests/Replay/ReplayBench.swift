@@ -1,0 +1,58 @@
+import MartletTransport
+
+@testable import MartletOffline
+
+/// A machine on a clock that stands still, and what it has asked for.
+struct ReplayBench {
+    var machine: ReplayMachine
+    var now = MonotonicTime(nanoseconds: 1_000_000_000_000)
+    /// What was begun, in order.
+    var begun: [UInt64] = []
+    var expired: [UInt64] = []
+    var settled: [UInt64] = []
+    var cancelled: [UInt64] = []
+    var drainCount = 0
+
+    init(lanes: Int = 6, backoff: OfflineBackoff = OfflineBackoff(), isSending: Bool = true) {
+        machine = ReplayMachine(backoff: backoff, lanes: lanes, isSending: isSending)
+    }
+
+    mutating func note(_ effects: ReplayMachine.Effects) {
+        begun += effects.begin.map(\.number)
+        expired += effects.expire.map(\.number)
+        settled += effects.settle.map(\.number)
+        cancelled += effects.cancel.map(\.number)
+        if effects.isDrained { drainCount += 1 }
+    }
+
+    mutating func add(
+        _ number: UInt64, _ lane: String = "a", expires: Duration? = nil, isResting: Bool = false
+    ) {
+        note(
+            machine.add(
+                OfflineID(number), lane: lane, expires: now.deadline(after: expires), isResting: isResting,
+                now: now))
+    }
+
+    /// A try ended well, or for good, and that is on the disk.
+    mutating func finish(_ number: UInt64, isResting: Bool = false) {
+        note(machine.end(OfflineID(number), .settled, random: 1, now: now).effects)
+        note(machine.settled(OfflineID(number), isResting: isResting, now: now))
+    }
+
+    @discardableResult
+    mutating func fail(
+        _ number: UInt64, _ reason: OfflinePostponement.Reason = .unreachable, atLeast: Duration = .zero,
+        random: Double = 1
+    ) -> Duration {
+        let (effects, delay) = machine.end(
+            OfflineID(number), .later(reason, atLeast), random: random, now: now)
+        note(effects)
+        return delay
+    }
+
+    mutating func pass(_ duration: Duration) {
+        now = now.advanced(by: duration)
+        note(machine.advance(to: now))
+    }
+}

@@ -1,0 +1,42 @@
+import MartletTesting
+import Synchronization
+
+/// A server's book: what took effect, by key, and every request that came.
+final class Ledger: Sendable {
+    /// A request that came.
+    struct Entry: Sendable {
+        var key: String?
+        var path: String
+        var body: String
+        var fields: OriginFields
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var effects: [String: Int] = [:]
+        var order: [String] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Writes down a request; one whose key is known has no effect.
+    /// - Returns: Whether it took effect.
+    @discardableResult
+    func note(_ request: OriginRequest, takes: Bool = true) async throws -> Bool {
+        let body = try await request.collectText()
+        return state.withLock { state in
+            let key = request.fields["Idempotency-Key"]
+            state.entries.append(Entry(key: key, path: request.path, body: body, fields: request.fields))
+            guard takes else { return false }
+            let name = key ?? "request \(state.entries.count)"
+            let isFirst = state.effects[name] == nil
+            state.effects[name, default: 0] += isFirst || key == nil ? 1 : 0
+            if isFirst { state.order.append(body) }
+            return isFirst
+        }
+    }
+
+    var entries: [Entry] { state.withLock { $0.entries } }
+    /// The bodies of what took effect, in order.
+    var effects: [String] { state.withLock { $0.order } }
+}
