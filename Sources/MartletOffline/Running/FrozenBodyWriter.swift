@@ -12,12 +12,16 @@ final class FrozenBodyWriter: Sendable {
 
     private let file: OpenFile
     private let files: any FileSystem
+    private let folder: RecordFolder
     private let workers: BlockingWorkers
     /// Guards the above: one worker at a time.
     private let state = Mutex(State())
 
-    init(_ file: OpenFile, _ files: any FileSystem, _ workers: BlockingWorkers) {
+    init(
+        _ file: OpenFile, in folder: RecordFolder, _ files: any FileSystem, _ workers: BlockingWorkers
+    ) {
         self.file = file
+        self.folder = folder
         self.files = files
         self.workers = workers
         state.withLock { $0.digest = try? MessageDigest(.sha256) }
@@ -39,8 +43,7 @@ final class FrozenBodyWriter: Sendable {
     /// - Returns: What the file is.
     func finish() async throws(HTTPError) -> FrozenBody.FileMark {
         try await stored { [self] () throws(StorageError) in
-            try files.sync(file)
-            file.close()
+            try folder.finishBody(file)
         }
         let (digest, byteCount) = state.withLock { state in
             (try? state.digest?.finish(), state.byteCount)

@@ -205,7 +205,7 @@ final class OfflineStore: Sendable {
     /// Begins the file of a request's body.
     func createBody(_ id: OfflineID) async throws(HTTPError) -> FrozenBodyWriter {
         let file = try await stored { (folder) throws(StorageError) in try folder.createBody(id.number) }
-        return FrozenBodyWriter(file, files, workers)
+        return FrozenBodyWriter(file, in: folder, files, workers)
     }
 
     /// Removes the file of a body whose request is not kept.

@@ -184,6 +184,14 @@ package final class RecordFolder: Sendable {
         try create(bodyPath(number))
     }
 
+    /// Waits until what belongs to a record is on the disk, and its name: the record that is added next may not be there
+    /// without it.
+    package func finishBody(_ file: OpenFile) throws(StorageError) {
+        try files.sync(file)
+        file.close()
+        try files.syncFolder(path)
+    }
+
     /// Removes what belongs to a record, if there is something.
     package func removeBody(_ number: UInt64) {
         try? files.remove(bodyPath(number))
@@ -199,16 +207,16 @@ package final class RecordFolder: Sendable {
         }
     }
 
-    /// Removes a record and what belongs to it. The record goes first: what is left without one is removed when the folder is
-    /// opened the next time.
+    /// Removes a record and what belongs to it. The record goes first, and for good: one without what belongs to it would be
+    /// damaged, and what is left without a record is removed when the folder is opened the next time.
     package func remove(_ number: UInt64) throws(StorageError) {
         do throws(StorageError) {
             try files.remove(recordPath(number))
         } catch  where error.code == ENOENT {
             // Gone already, which is what is wanted.
         }
-        removeBody(number)
         try files.syncFolder(path)
+        removeBody(number)
     }
 
     /// Moves a record that makes no sense out of the way, and what belongs to it.

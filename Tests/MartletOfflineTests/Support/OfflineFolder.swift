@@ -28,6 +28,12 @@ final class OfflineFolder: Sendable {
         [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(path)/\(name)")))
     }
 
+    /// The length of a file; `nil` where there is none.
+    func byteCount(of name: String) -> Int? {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
+        return (attributes?[.size] as? NSNumber)?.intValue
+    }
+
     func write(_ bytes: [UInt8], to name: String) throws {
         try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
     }

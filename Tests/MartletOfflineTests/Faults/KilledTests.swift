@@ -1,0 +1,203 @@
+import Glibc
+import Martlet
+import MartletStorage
+import MartletTesting
+import MartletTransport
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import MartletOffline
+
+@Suite("Offline queue: killed processes and power cuts")
+struct KilledTests {
+    /// When a process is killed.
+    enum Moment: CaseIterable {
+        /// When its request has come, before it takes effect.
+        case before
+        /// When it has taken effect, before it is answered.
+        case during
+        /// When it is being answered.
+        case after
+    }
+
+    /// Kills whoever sends the request of a number.
+    private final class Trap: Sendable {
+        private struct State {
+            var countdown = 0
+            var moment = Moment.before
+            var victim: pid_t = 0
+        }
+
+        private let state = Mutex(State())
+
+        func set(_ countdown: Int, _ moment: Moment, _ victim: pid_t) {
+            state.withLock { $0 = State(countdown: countdown, moment: moment, victim: victim) }
+        }
+
+        /// Whether this is the moment, and who is to go.
+        func victim(at moment: Moment) -> pid_t? {
+            state.withLock { state in
+                guard state.moment == moment, state.countdown > 0 else { return nil }
+                state.countdown -= 1
+                return state.countdown == 0 ? state.victim : nil
+            }
+        }
+    }
+
+    @Test(
+        "Q2: killed before, during and after sending, each request takes effect exactly once",
+        arguments: Moment.allCases)
+    func killed(_ moment: Moment) async throws {
+        let ledger = Ledger()
+        let trap = Trap()
+        try await OfflineScene.run { request in
+            if let victim = trap.victim(at: .before) { kill(victim, SIGKILL) }
+            try await ledger.note(request)
+            if let victim = trap.victim(at: .during) { kill(victim, SIGKILL) }
+            if let victim = trap.victim(at: .after) {
+                Task { kill(victim, SIGKILL) }
+            }
+            return .text("taken")
+        } _: { scene in
+            let submitting = try await OfflineChild.run(
+                ["submit", scene.folder.path, scene.origin.url("/n/"), "12", "3"])
+            #expect(submitting.status == 0)
+            let keys = submitting.lines.compactMap { line in
+                line.hasPrefix("submitted") ? String(line.split(separator: " ")[2]) : nil
+            }
+            #expect(keys.count == 12)
+            for countdown in [1, 3, 2, 4] {
+                let child = try await OfflineChild.start(["run", scene.folder.path])
+                trap.set(countdown, moment, child.identifier)
+                await child.end()
+            }
+            trap.set(0, moment, 0)
+            let last = try await OfflineChild.run(["run", scene.folder.path])
+            #expect(last.status == 0, "\(last.lines)")
+            #expect(last.lines.allSatisfy { !$0.hasPrefix("dead") && !$0.hasPrefix("uncertain") })
+            #expect(ledger.effects.sorted() == (0..<12).map { "number \($0)" }.sorted())
+            #expect(Set(ledger.entries.compactMap(\.key)) == Set(keys), "always the same keys")
+            #expect(try scene.folder.names() == [])
+            for lane in 0..<3 {
+                let own = ledger.effects.compactMap { Int($0.dropFirst(7)) }.filter { $0 % 3 == lane }
+                #expect(own == own.sorted(), "in order")
+            }
+        }
+    }
+
+    @Test("What a process said that it has submitted is there, whenever it is killed")
+    func killedSubmitting() async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            try await ledger.note(request)
+            return .text("taken")
+        } _: { scene in
+            var said: [String] = []
+            for count in [1, 3, 7, 12] {
+                let child = try await OfflineChild.start(
+                    ["both", scene.folder.path, scene.origin.url("/n/"), "1000", "2"])
+                var own = 0
+                for await line in child.lines where line.hasPrefix("submitted") {
+                    said.append(String(line.split(separator: " ")[2]))
+                    own += 1
+                    if own == count { child.killAtOnce() }
+                }
+                await child.end()
+            }
+            let last = try await OfflineChild.run(["run", scene.folder.path])
+            #expect(last.status == 0)
+            let came = ledger.entries.compactMap(\.key)
+            #expect(Set(said).isSubset(of: Set(came)), "none is lost")
+            // Each key has one effect by the ledger's nature; here it is the client that is on trial: one key, one body.
+            let pairs = Dictionary(ledger.entries.map { ($0.key ?? "", $0.body) }) { first, second in
+                #expect(first == second)
+                return first
+            }
+            #expect(pairs.count >= said.count)
+        }
+    }
+
+    @Test("A request without a key whose process was killed while it was sent is uncertain, in the next one")
+    func killedWithoutKey() async throws {
+        try await OfflineScene.run { scene in
+            let keeping = try await scene.queue { $0.isSending = false }
+            try await keeping.submit(
+                try scene.request(), body: .text("once"), as: OfflineSubmission(tag: "once", key: .none))
+            try await keeping.submit(
+                try scene.request(.put), body: .text("again"), as: OfflineSubmission(tag: "again", key: .none)
+            )
+            await keeping.close()
+            // What a process leaves that ends between its note that it sends and the answer.
+            for number in 1...2 {
+                var request = try FrozenRequestCodec.decode(scene.folder.contents(of: "\(number).request"))
+                request.stage = .sending
+                request.attempts = 1
+                try scene.folder.write(try FrozenRequestCodec.encode(request), to: "\(number).request")
+            }
+            let queue = try await scene.queue()
+            let (ticket, letter) = try await queue.uncertain()
+            #expect(ticket.tag == "once")
+            #expect(letter.reason == .interrupted)
+            #expect(try await queue.delivered().keys.first == "again")
+            try await queue.drained
+            #expect(scene.origin.requests.map(\.method) == ["PUT"])
+            // Somebody decides.
+            try await queue.retry(ticket.id)
+            try await queue.drained
+            #expect(scene.origin.requests.map(\.method) == ["PUT", "POST"])
+            await queue.close()
+        }
+    }
+
+    /// What a queue writes that submits three requests, delivers one and has another refused.
+    private static func history() async throws -> [RecordingFileSystem.Change] {
+        let files = RecordingFileSystem()
+        try await OfflineScene.run { request in
+            .text("", status: request.path == "/bad" ? 400 : 200)
+        } _: { scene in
+            let queue = try await OfflineQueue(
+                session: OfflineScene.session, directory: scene.folder.directory,
+                options: OfflineQueueOptions(backoff: OfflineScene.soon), files: files)
+            for path in ["/good", "/bad", "/large"] {
+                let body = path == "/large" ? HTTPBody.bytes(Array(repeating: 1, count: 30_000)) : .text("x")
+                try await queue.submit(try scene.request(.post, path), body: body, lane: "one", tag: path)
+            }
+            try await queue.drained
+            await queue.close()
+        }
+        return files.changes
+    }
+
+    @Test("D2, D3: whatever a kill or a power cut leaves, a queue opens, and no record is half of one")
+    func powerCuts() async throws {
+        let changes = try await Self.history()
+        try #require(changes.count > 30)
+        var cuts: [PowerCut] = []
+        for count in 0...changes.count {
+            cuts.append(.behind(count))
+            for seed in UInt64(0)..<4 { cuts.append(.unsynced(count, seed: seed &+ 31)) }
+        }
+        var found = 0
+        for cut in cuts {
+            let folder = try OfflineFolder()
+            for (name, bytes) in cut.files(after: changes) { try folder.write(bytes, to: name) }
+            let queue = try await OfflineQueue(
+                session: OfflineScene.session, directory: folder.directory,
+                options: OfflineQueueOptions(isSending: false))
+            for entry in await queue.entries {
+                found += 1
+                #expect(["/good", "/bad", "/large"].contains(entry.ticket.tag ?? ""), "\(cut)")
+                if entry.ticket.tag == "/large" {
+                    #expect(folder.byteCount(of: "\(entry.ticket.id).body") == 30_000, "\(cut)")
+                }
+            }
+            await queue.close()
+            #expect(!(try folder.names()).contains { $0.hasSuffix(".new") }, "\(cut)")
+            for await event in queue.events {
+                if case .setAside = event { Issue.record("\(cut): \(event)") }
+            }
+        }
+        #expect(found > 50)
+    }
+}

@@ -1,0 +1,202 @@
+import Martlet
+import MartletOffline
+import MartletStorage
+import MartletTesting
+import Synchronization
+import SystemPackage
+import Testing
+
+@Suite("Offline queue: opening a directory")
+struct OpeningTests {
+    /// Puts requests into a directory, which are not sent.
+    private static func fill(
+        _ scene: OfflineScene, _ count: Int, body: HTTPBody = .text("x")
+    ) async throws {
+        let queue = try await scene.queue { $0.isSending = false }
+        for number in 0..<count { try await queue.submit(try scene.request(), body: body, tag: "\(number)") }
+        await queue.close()
+    }
+
+    @Test("D21: one queue has a directory; the second is told so, here and in another process")
+    func oneOwner() async throws {
+        try await OfflineScene.run { scene in
+            let queue = try await scene.queue()
+            let error = await #expect(throws: HTTPError.self) { try await scene.queue() }
+            #expect(error?.code == .alreadyInProgress)
+            let other = try await OfflineChild.run(["run", scene.folder.path])
+            #expect(other.status == 1)
+            #expect(other.line("failed")?.contains("alreadyInProgress") == true)
+            await queue.close()
+            await (try scene.queue()).close()
+        }
+    }
+
+    @Test(
+        "D12: files are their owner's alone, and so is the directory; one that others may write to is refused"
+    )
+    func permissions() async throws {
+        try await OfflineScene.run { scene in
+            let path = scene.folder.path + "/new/one"
+            let queue = try await OfflineQueue(
+                session: OfflineScene.session, directory: FilePath(path),
+                options: OfflineQueueOptions(isSending: false))
+            try await queue.submit(try scene.request(), body: .bytes(Array(repeating: 1, count: 100_000)))
+            await queue.close()
+            #expect(try scene.folder.permissions(of: "new/one") == 0o700)
+            for name in ["1.request", "1.body", "lock"] {
+                #expect(try scene.folder.permissions(of: "new/one/\(name)") == 0o600)
+            }
+            try scene.folder.setPermissions(0o770, of: "new/one")
+            let error = await #expect(throws: HTTPError.self) {
+                try await OfflineQueue(session: OfflineScene.session, directory: FilePath(path))
+            }
+            #expect(error?.message.contains("chmod 700") == true)
+        }
+    }
+
+    @Test("D13: a damaged record goes aside with an event, and the rest go on")
+    func damaged() async throws {
+        try await OfflineScene.run { scene in
+            try await OpeningTests.fill(scene, 5, body: .bytes(Array(repeating: 65, count: 20_000)))
+            var bytes = try scene.folder.contents(of: "2.request")
+            bytes[40] ^= 1
+            try scene.folder.write(bytes, to: "2.request")
+            try scene.folder.write(Array("something else entirely".utf8), to: "3.request")
+            try scene.folder.write([], to: "4.request")
+            let queue = try await scene.queue()
+            let delivered = try await queue.delivered(2)
+            #expect(delivered.keys.sorted() == ["0", "4"])
+            try await queue.drained
+            await queue.close()
+            var aside: [String] = []
+            for await event in queue.events {
+                if case .setAside(let path, let reason) = event {
+                    aside.append(path.string)
+                    #expect(!reason.isEmpty)
+                }
+            }
+            #expect(aside == [2, 3, 4].map { "\(scene.folder.path)/corrupt/\($0).request" })
+            #expect(
+                try scene.folder.names(in: "corrupt")
+                    == ["2.body", "2.request", "3.body", "3.request", "4.body", "4.request"])
+            #expect(try scene.folder.names() == ["corrupt"])
+            #expect(try scene.folder.contents(of: "corrupt/2.request") == bytes)
+        }
+    }
+
+    @Test("D15: a record of a later version goes aside as it is, and the rest go on")
+    func later() async throws {
+        try await OfflineScene.run { scene in
+            try await OpeningTests.fill(scene, 2)
+            let later = RecordEnvelope(magic: "MRTo", version: 9, byteLimit: 1000)
+            let bytes = try later.encode { $0.write(UInt64(1)) }
+            try scene.folder.write(bytes, to: "1.request")
+            let queue = try await scene.queue()
+            #expect(try await queue.delivered().keys.first == "1")
+            let reason = try await queue.first { event -> String? in
+                if case .setAside(_, let reason) = event { reason } else { nil }
+            }
+            #expect(reason.contains("version 9"))
+            #expect(try scene.folder.contents(of: "corrupt/1.request") == bytes)
+            await queue.close()
+        }
+    }
+
+    @Test("A record under another number than its own goes aside: two files would be one request's")
+    func renamed() async throws {
+        try await OfflineScene.run { scene in
+            try await OpeningTests.fill(scene, 1)
+            try scene.folder.write(try scene.folder.contents(of: "1.request"), to: "7.request")
+            let queue = try await scene.queue()
+            try await queue.drained
+            #expect(scene.origin.requests.count == 1)
+            #expect(try scene.folder.names(in: "corrupt") == ["7.request"])
+            // Its number is not given again.
+            let ticket = try await queue.submit(try scene.request())
+            #expect(ticket.id > OfflineID(7))
+            await queue.close()
+        }
+    }
+
+    @Test("What an interrupted write left is removed, and files of other names stay")
+    func leftovers() async throws {
+        try await OfflineScene.run { scene in
+            try await OpeningTests.fill(scene, 1)
+            for name in ["9.request.new", "8.body", "notes.txt", "007.request", "x.request"] {
+                try scene.folder.write([1, 2, 3], to: name)
+            }
+            let queue = try await scene.queue()
+            try await queue.drained
+            #expect(try scene.folder.names() == ["007.request", "notes.txt", "x.request"])
+            await queue.close()
+        }
+    }
+
+    @Test("Numbers are not given twice, though nothing is left of those that had them")
+    func numbersGrow() async throws {
+        try await OfflineScene.run { scene in
+            var last = OfflineID(0)
+            for _ in 0..<3 {
+                let queue = try await scene.queue()
+                let ticket = try await queue.submit(try scene.request())
+                #expect(ticket.id > last)
+                last = ticket.id
+                try await queue.drained
+                await queue.close()
+            }
+        }
+    }
+
+    @Test("D19: a clock that was set back or forward while a queue is open expires nothing sooner or later")
+    func clockJumps() async throws {
+        try await OfflineScene.run { _ in
+            .text("", status: 503)
+        } _: { scene in
+            let wall = Mutex(Int64(1_700_000_000_000))
+            func open() async throws -> OfflineQueue {
+                try await OfflineQueue(
+                    session: OfflineScene.session, directory: scene.folder.directory,
+                    options: OfflineQueueOptions(backoff: OfflineScene.never), files: LinuxFileSystem(),
+                    wallTime: { wall.withLock { $0 } })
+            }
+            var queue = try await open()
+            try await queue.submit(try scene.request(), as: OfflineSubmission(expires: .seconds(1000)))
+            _ = try await queue.postponed(.refused)
+            wall.withLock { $0 += 365 * 86_400_000 }
+            await queue.pathReturned()
+            #expect(await queue.pendingCount == 1)
+            await queue.close()
+            // Back before it was submitted: it lives as long as it was to, and no longer.
+            wall.withLock { $0 = 1_000 }
+            queue = try await open()
+            #expect(await queue.pendingCount == 1)
+            #expect(await queue.entries.first?.expires == 1_700_001_000_000)
+            await queue.close()
+            // And when its time is up, it is out.
+            wall.withLock { $0 = 1_700_001_000_000 }
+            queue = try await open()
+            _ = try await queue.first { event -> OfflineTicket? in
+                if case .expired(let ticket) = event { ticket } else { nil }
+            }
+            try await queue.drained
+            #expect(try scene.folder.names() == [])
+            await queue.close()
+        }
+    }
+
+    @Test("A lifetime of zero or less expires at once, and one of centuries never overflows")
+    func oddLifetimes() async throws {
+        try await OfflineScene.run { scene in
+            let queue = try await scene.queue { $0.isSending = false }
+            for lifetime in [Duration.zero, .seconds(-5)] {
+                try await queue.submit(try scene.request(), as: OfflineSubmission(expires: lifetime))
+            }
+            try await queue.drained
+            try await queue.submit(try scene.request(), as: OfflineSubmission(expires: .seconds(Int64.max)))
+            await queue.close()
+            let next = try await scene.queue()
+            #expect(try await next.delivered().count == 1)
+            await next.close()
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import Dispatch
+import Foundation
+import MartletTransport
+
+/// A process with an offline queue, which may be killed.
+final class OfflineChild: Sendable {
+    /// How it ended.
+    struct Ending: Sendable {
+        /// The lines it wrote.
+        var lines: [String]
+        /// Its exit status, or the signal that ended it.
+        var status: Int32
+
+        /// The first line that begins so.
+        func line(_ prefix: String) -> String? { lines.first { $0.hasPrefix(prefix) } }
+    }
+
+    /// The process.
+    let identifier: pid_t
+    /// The lines it writes, as they come.
+    let lines: AsyncStream<String>
+    private let ended: OneShot<Int32>
+
+    private init(_ identifier: pid_t, _ lines: AsyncStream<String>, _ ended: OneShot<Int32>) {
+        self.identifier = identifier
+        self.lines = lines
+        self.ended = ended
+    }
+
+    /// Starts it.
+    static func start(_ words: [String]) async throws -> OfflineChild {
+        let (lines, continuation) = AsyncStream<String>.makeStream()
+        let ended = OneShot<Int32>()
+        let identifier: pid_t = try await withCheckedThrowingContinuation { started in
+            // Reading from the pipe and waiting block.
+            DispatchQueue.global().async {
+                let process = Process()
+                process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+                    .deletingLastPathComponent().appendingPathComponent("MartletOfflineChild")
+                process.arguments = words
+                let pipe = Pipe()
+                process.standardOutput = pipe
+                do {
+                    try process.run()
+                } catch {
+                    started.resume(throwing: error)
+                    return
+                }
+                started.resume(returning: process.processIdentifier)
+                var rest = Data()
+                while let piece = try? pipe.fileHandleForReading.read(upToCount: 4096), !piece.isEmpty {
+                    rest += piece
+                    while let end = rest.firstIndex(of: 10) {
+                        continuation.yield(String(decoding: rest[rest.startIndex..<end], as: UTF8.self))
+                        rest = Data(rest[rest.index(after: end)...])
+                    }
+                }
+                continuation.finish()
+                process.waitUntilExit()
+                ended.fulfil(process.terminationStatus)
+            }
+        }
+        return OfflineChild(identifier, lines, ended)
+    }
+
+    /// Runs it to its end.
+    static func run(_ words: [String]) async throws -> Ending {
+        let child = try await start(words)
+        var lines: [String] = []
+        for await line in child.lines { lines.append(line) }
+        return Ending(lines: lines, status: await child.end())
+    }
+
+    /// Ends it as a power cut would, but for the disk.
+    func killAtOnce() {
+        kill(identifier, SIGKILL)
+    }
+
+    /// Waits for its end.
+    @discardableResult
+    func end() async -> Int32 {
+        guard case .value(let status) = await ended.wait(until: .distantFuture, on: .sharedOrStalled) else {
+            return -1
+        }
+        return status
+    }
+}
