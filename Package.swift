@@ -128,7 +128,7 @@ let package = Package(
             name: "MartletFuzzing",
             dependencies: [
                 "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletClient",
-                "MartletDownloads", "MartletXML", "MartletImages", httpTypes,
+                "MartletDownloads", "MartletOffline", "MartletXML", "MartletImages", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),

@@ -10,7 +10,7 @@ struct ReadmeSamplesTests {
     }
 
     private let readme = "README.md"
-    private static let samples = ["Client", "Downloads", "XML", "Images"].map {
+    private static let samples = ["Client", "Downloads", "Offline", "XML", "Images"].map {
         "Tests/Martlet\($0)Tests/Samples"
     }
     private static let pages = "Sources/Martlet/Martlet.docc"

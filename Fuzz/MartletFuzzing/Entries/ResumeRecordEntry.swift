@@ -37,8 +37,8 @@ extension FuzzEntry {
             "\(range) is asked for")
     }
 
-    /// The same with the length and the checksum that it should have.
-    private static func mendedRecord(_ bytes: [UInt8]) -> [UInt8] {
+    /// A record's file with the length and the checksum that it should have.
+    static func mendedRecord(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.count >= 16 else { return bytes }
         var bytes = bytes
         put(UInt32(truncatingIfNeeded: bytes.count - 16), at: 8, in: &bytes)

@@ -59,8 +59,6 @@ package struct ReplayMachine: Sendable {
     struct Lane: Sendable {
         /// What a lane does.
         enum State: Hashable, Sendable {
-            /// It has nothing to send.
-            case idle
             /// Its first request may begin.
             case ready
             /// Its first request is under way, or settling.
@@ -68,10 +66,28 @@ package struct ReplayMachine: Sendable {
             /// It waits; the number tells this wait from others.
             case waiting(OfflinePostponement.Reason, until: MonotonicTime, UInt64)
         }
+        /// What it has to send, in order; never empty, but for a moment.
         var ids = Deque<OfflineID>()
-        var state = State.idle
+        var state: State
         /// How many tries failed in a row.
         var failures = 0
+
+        /// Adds a request at its place.
+        /// - Returns: Whether it is the first.
+        mutating func insert(_ id: OfflineID) -> Bool {
+            // By number: nearly always at the end. One that is under way stays in front.
+            var first = ids.startIndex
+            if case .busy = state { first = min(first + 1, ids.endIndex) }
+            var place = ids.endIndex
+            while place > first, ids[place - 1] > id { place -= 1 }
+            ids.insert(id, at: place)
+            return ids.count == 1
+        }
+
+        /// Takes a request out.
+        mutating func remove(_ id: OfflineID) {
+            if let place = ids.firstIndex(of: id) { ids.remove(at: place) }
+        }
     }
 
     private struct Alarm: Comparable, Sendable {
@@ -164,18 +180,8 @@ package struct ReplayMachine: Sendable {
         liveCount += 1
         items[id]?.isLive = true
         if expires != .distantFuture { expiries.insert(Due(time: expires, id: id)) }
-        var lane = lanes[name] ?? Lane()
-        // By number: nearly always at the end.
-        var place = lane.ids.endIndex
-        while place > lane.ids.startIndex, lane.ids[place - 1] > id { place -= 1 }
-        // One that is under way stays in front.
-        if case .busy = lane.state { place = max(place, lane.ids.startIndex + 1) }
-        lane.ids.insert(id, at: place)
-        if lane.state == .idle {
-            lane.state = .ready
-            ready.append(name)
-        }
-        lanes[name] = lane
+        let isNew = lanes[name, default: Lane(state: .ready)].insert(id)
+        if isNew { ready.append(name) }
     }
 
     /// Notes how a try ended. Nothing where the request was not under way.
@@ -270,16 +276,14 @@ package struct ReplayMachine: Sendable {
     package func isDropped(_ id: OfflineID) -> Bool { items[id]?.isDropped ?? false }
 
     private mutating func leaveLane(_ id: OfflineID, _ name: String) {
-        guard var lane = lanes[name] else { return }
-        if let place = lane.ids.firstIndex(of: id) { lane.ids.remove(at: place) }
-        let wasBusy = lane.state == .busy(id)
-        if wasBusy { busyCount -= 1 }
-        if lane.ids.isEmpty {
-            lanes[name] = nil
-            return
+        guard let state = lanes[name]?.state else { return }
+        // In place: a lane may be long.
+        lanes[name]?.remove(id)
+        if state == .busy(id) {
+            busyCount -= 1
+            makeReady(name)
         }
-        lanes[name] = lane
-        if wasBusy { makeReady(name) }
+        if lanes[name]?.ids.isEmpty == true { lanes[name] = nil }
     }
 
     // MARK: Lanes

@@ -4,11 +4,10 @@ import Testing
 /// `K14` for the two MKNetworkKits. The name of a test that shows one of these begins with its number, or with several.
 @Suite("The heritage of AFNetworking and MKNetworkKit")
 struct HeritageTests {
-    /// The rows that are done. The others come with the download manager, the offline queue and the monitor of
-    /// networks.
+    /// The rows that are done. The other comes with the monitor of networks.
     static let done = [
         "M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M9", "M10", "M11", "M12", "M13", "M14", "M15",
-        "K1", "K2", "K3", "K4", "K6", "K7", "K8", "K9", "K10", "K11", "K12", "K13", "K14",
+        "K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "K11", "K12", "K13", "K14",
         "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "A10", "A11", "A12", "A13", "A15", "A16", "A17",
         "A18",
     ]

@@ -4,7 +4,7 @@ import MartletTesting
 /// What a peer process runs: an origin, with or without a fault proxy before it, nginx, or a client with a cache.
 enum PeerProcess {
     /// Serves until standard input ends: `origin`, `storm SEED`, or `nginx HOSTS REQUESTS-PER-CONNECTION`; `cache` and the
-    /// words of a ``CacheWork``, or `download` and those of a ``SoakDownload``, until that is done.
+    /// words of a ``CacheWork``, `download` and those of a ``SoakDownload``, or `queue` and a directory, until that is done.
     static func run(_ words: [String]) async -> Never {
         do {
             switch words.first {
@@ -27,6 +27,9 @@ enum PeerProcess {
                     throw SoakFailure("a download needs four words")
                 }
                 try await work.run()
+            case "queue":
+                guard words.count == 2 else { throw SoakFailure("a queue needs its directory") }
+                try await SoakQueue(directory: words[1]).run()
             default: throw SoakFailure("serve what?")
             }
             exit(0)

@@ -54,6 +54,8 @@ struct Soak {
         CacheSharing(),
         DownloadKills(),
         DownloadMemory(),
+        QueueKills(),
+        QueueLoad(),
         Storm(),
     ]
 }

@@ -1,0 +1,57 @@
+import Glibc
+import Martlet
+import MartletTesting
+
+/// A process that sends what is queued is killed two hundred times, before, while and after a request takes effect: each takes
+/// effect once, and those of a lane in order.
+struct QueueKills: SoakScenario {
+    let name = "queue-kills"
+
+    func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
+        let count = options.count ?? 200
+        report.note("seed", "\(options.seed)")
+        var generator = SeededGenerator(seed: options.seed)
+        let ledger = QueueLedger()
+        let origin = try await TestOrigin.start { request in try await ledger.take(request) }
+        let folder = try CacheFolder()
+        defer { folder.remove() }
+        var (kills, submitted, failed) = (0, 0, 0)
+        while kills < count {
+            let queue = try await SoakQueue.open(folder.path, sends: false)
+            for _ in 0..<20 {
+                let request = try HTTPRequest(method: .post, url: origin.url("/\(submitted)"))
+                try await queue.submit(request, body: .text("\(submitted)"), lane: "\(submitted % 4)")
+                submitted += 1
+            }
+            await queue.close()
+            while true {
+                let moment = QueueLedger.Moment.allCases[Int(generator.next() % 3)]
+                let skipped = Int(generator.next() % 8)
+                let isLast = kills >= count
+                let status = try await SoakQueue(directory: folder.path).runAsProcess { process in
+                    let strike: @Sendable () -> Void = { _ = kill(process, SIGKILL) }
+                    ledger.strike(at: moment, after: skipped, isLast ? nil : strike)
+                }
+                if status == nil {
+                    kills += 1
+                    continue
+                }
+                if status != 0 { failed += 1 }
+                break
+            }
+        }
+        let order = ledger.order.compactMap { Int($0) }
+        let isOrdered = (0..<4).allSatisfy { lane in
+            let own = order.filter { $0 % 4 == lane }
+            return own == own.sorted()
+        }
+        report.add("killed", Double(kills), atLeast: Double(count), unit: "times")
+        report.add("took effect", ledger.effectCount, exactly: submitted)
+        report.add("took effect, by what they are", Set(order).count, exactly: submitted)
+        report.add("lanes in order", isOrdered ? 4 : 0, exactly: 4)
+        report.add("left in the directory", folder.names.count { $0 != "lock" }, exactly: 0)
+        report.add("runs that failed", failed, exactly: 0)
+        report.note("came again with their key", "\(ledger.repetitions)")
+        await origin.stop()
+    }
+}

@@ -1,0 +1,47 @@
+import Dispatch
+import Glibc
+import Martlet
+
+/// A process that sends what is in an offline queue: this program with the words `serve queue`.
+struct SoakQueue: Sendable {
+    let directory: String
+
+    /// A queue on a directory, which waits little between two tries.
+    static func open(
+        _ directory: String, sends: Bool = true, session: HTTPSession = HTTPSession()
+    ) async throws -> OfflineQueue {
+        try await OfflineQueue(
+            session: session, directory: FilePath(directory),
+            options: OfflineQueueOptions(
+                limits: OfflineLimits(requests: 1_000_000, bytes: .gibibytes(8)),
+                backoff: OfflineBackoff(first: .milliseconds(1), longest: .milliseconds(20)), isSending: sends
+            ))
+    }
+
+    /// Sends until nothing waits.
+    func run() async throws {
+        let queue = try await SoakQueue.open(directory)
+        try await queue.drained
+        await queue.close()
+    }
+
+    /// Runs it as a process of its own.
+    /// - Parameter started: Told its number.
+    /// - Returns: Its exit status; `nil` where it was killed.
+    func runAsProcess(_ started: @escaping @Sendable (pid_t) -> Void) async throws -> Int32? {
+        let words = [CommandLine.arguments[0], "serve", "queue", directory]
+        return try await withCheckedThrowingContinuation { continuation in
+            // Waiting for it blocks.
+            DispatchQueue.global().async {
+                continuation.resume(
+                    with: Result {
+                        let process = try Peer.spawn(words, input: STDERR_FILENO, output: STDERR_FILENO)
+                        started(process)
+                        var status: Int32 = 0
+                        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+                        return status & 0x7F == 0 ? (status >> 8) & 0xFF : nil
+                    })
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import MartletClient
+import MartletOffline
+import MartletStorage
+
+extension FuzzEntry {
+    /// The record of a request that is kept.
+    ///
+    /// It is read as it is, which the checksum seldom allows, and again with its length and checksum set right, so that
+    /// bytes get behind them. What is read is written, and read again as the same.
+    static let frozenRequest = FuzzEntry("frozen-request") { (bytes) throws(FuzzFinding) in
+        try checkFrozen(bytes)
+        try checkFrozen(mendedRecord(bytes))
+    }
+
+    private static func checkFrozen(_ bytes: [UInt8]) throws(FuzzFinding) {
+        let request: FrozenRequest
+        do throws(RecordEnvelope.Fault) {
+            request = try FrozenRequestCodec.decode(bytes)
+        } catch {
+            if case .field(let field, let offset) = error {
+                try require(!field.isEmpty && (0...bytes.count).contains(offset), "\(error) points nowhere")
+            }
+            return
+        }
+        try require(request.url.user == nil && request.url.password == nil, "its URL has user info")
+        if case .file(let path, _) = request.body {
+            try require(path.hasPrefix("/"), "its body is at \(path)")
+        }
+        let again: FrozenRequest
+        do throws(RecordEnvelope.Fault) {
+            again = try FrozenRequestCodec.decode(try FrozenRequestCodec.encode(request))
+        } catch {
+            throw FuzzFinding("what was written is not read: \(error)")
+        }
+        try require(again == request, "it is read as \(again), and was \(request)")
+    }
+}

@@ -1,0 +1,36 @@
+import Martlet
+
+/// The samples of the page about requests that are kept, and those of the README; compiled, never run.
+enum OfflineSamples {
+    struct Note: Encodable {
+        var id: String
+    }
+
+    actor Tokens {
+        func authorize(_ request: HTTPRequest) throws -> HTTPRequest { request }
+    }
+
+    static func kept(_ session: HTTPSession, _ tokens: Tokens, _ request: HTTPRequest, _ note: Note)
+        async throws
+    {
+        let queue = try await OfflineQueue(session: session, directory: "/var/lib/app/outbox") { request in
+            try await tokens.authorize(request)
+        }
+        let ticket = try await queue.submit(request, body: .json(note), lane: "notes", tag: note.id)
+        print("kept as", ticket.id)
+        for await event in queue.events {
+            switch event {
+            case .delivered(let ticket, let answer): print(ticket.tag ?? "", answer.statusCode)
+            case .dead(let ticket, let letter): print(ticket, letter.message)
+            default: break
+            }
+        }
+    }
+
+    static func frozen(_ session: HTTPSession, _ request: HTTPRequest, _ note: Note) async throws {
+        switch try await session.send(request, body: .json(note), whenOffline: .freeze) {
+        case .answered(let answer): print(answer.statusCode)
+        case .frozen(let ticket): print("will be sent later:", ticket)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import MartletStorage
+import Testing
+
+@Suite("What stands around a record")
+struct RecordEnvelopeTests {
+    private static let envelope = RecordEnvelope(magic: "MRTt", version: 3, byteLimit: 100)
+
+    private static func read(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> (UInt32, UInt16) {
+        try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in
+            (try reader.number("number"), version)
+        }
+    }
+
+    @Test("The bytes are those of the table")
+    func bytes() throws {
+        let bytes = try Self.envelope.encode { $0.write(UInt32(0x0403_0201)) }
+        #expect(bytes.prefix(12) == [77, 82, 84, 116, 3, 0, 0, 0, 4, 0, 0, 0])
+        #expect(bytes.suffix(4) == [1, 2, 3, 4])
+        let (number, version) = try Self.read(bytes)
+        #expect(number == 0x0403_0201)
+        #expect(version == 3)
+    }
+
+    @Test("Faults are told apart, and point to where they are")
+    func faults() throws {
+        let bytes = try Self.envelope.encode { $0.write(UInt32(7)) }
+        for count in 0..<bytes.count {
+            #expect(throws: RecordEnvelope.Fault.length, "\(count)") { try Self.read(Array(bytes[..<count])) }
+        }
+        #expect(throws: RecordEnvelope.Fault.length) { try Self.read(bytes + [0]) }
+        #expect(throws: RecordEnvelope.Fault.foreign) { try Self.read([0] + bytes.dropFirst()) }
+        var damaged = bytes
+        damaged[17] ^= 1
+        #expect(throws: RecordEnvelope.Fault.checksum) { try Self.read(damaged) }
+        let later = try RecordEnvelope(magic: "MRTt", version: 4, byteLimit: 100).encode {
+            $0.write(UInt32(7))
+        }
+        #expect(throws: RecordEnvelope.Fault.version(4)) { try Self.read(later) }
+        let short = try Self.envelope.encode { $0.write(UInt16(7)) }
+        #expect(throws: RecordEnvelope.Fault.field("number", offset: 0)) { try Self.read(short) }
+        let long = try Self.envelope.encode { $0.write(UInt64(7)) }
+        #expect(throws: RecordEnvelope.Fault.field("end", offset: 4)) { try Self.read(long) }
+        #expect(throws: RecordEnvelope.Fault.length) {
+            try Self.envelope.encode { $0.write(raw: [UInt8](repeating: 0, count: 85)) }
+        }
+    }
+
+    @Test("An earlier version is read, and the reader is told which")
+    func earlier() throws {
+        let bytes = try RecordEnvelope(magic: "MRTt", version: 1, byteLimit: 100).encode {
+            $0.write(UInt32(7))
+        }
+        #expect(try Self.read(bytes).1 == 1)
+    }
+}
