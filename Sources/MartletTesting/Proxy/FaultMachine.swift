@@ -22,6 +22,8 @@ struct FaultMachine {
     }
 
     private let options: FaultOptions
+    /// Whether the connection is one of those that meet faults.
+    private let isFaulty: Bool
     /// Draws the faults and their places; garbage too is taken from it.
     private(set) var generator: SeededGenerator
     /// The response under way; `nil` before the first, and once the client has spoken again.
@@ -30,6 +32,7 @@ struct FaultMachine {
 
     init(options: FaultOptions, seed: UInt64, connection: Int) {
         self.options = options
+        isFaulty = connection <= options.faultyConnectionCount
         generator = SeededGenerator(seed: seed, stream: UInt64(connection))
     }
 
@@ -60,7 +63,7 @@ struct FaultMachine {
         case .some(let fault):
             if current.place < current.passed { return .strike(fault, after: max(0, current.place - passed)) }
             // It may be over: the fault has to strike now, or not at all.
-            return isPause ? .strike(fault, after: current.place % count) : .forward
+            return isPause && !options.isExact ? .strike(fault, after: current.place % count) : .forward
         }
     }
 
@@ -74,7 +77,7 @@ struct FaultMachine {
         // Drawn whether or not they are used, so that changed rates leave the places of other faults where they were.
         let draw = Double.random(in: 0..<100, using: &generator)
         let place = options.reach.isEmpty ? 0 : Int.random(in: options.reach, using: &generator)
-        let isDrawn = options.scope == .responses || isFirst
+        let isDrawn = isFaulty && (options.scope == .responses || isFirst)
         isFirst = false
         return Response(fault: isDrawn ? options.rates.fault(for: draw) : nil, place: max(0, place))
     }

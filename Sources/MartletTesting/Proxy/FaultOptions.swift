@@ -15,6 +15,11 @@ public struct FaultOptions: Hashable, Sendable {
     /// Resets, stalls and truncations happen behind so many bytes of a response, drawn from this range; where the origin
     /// pauses or ends before, somewhere in its last bytes. 0..<16,384 by default.
     public var reach = 0..<(16 << 10)
+    /// Whether resets, stalls and truncations happen at their place alone: a response that pauses or ends before it passes
+    /// whole. `false` by default.
+    public var isExact = false
+    /// How many connections meet faults, counted from the first; those behind them pass. All by default.
+    public var faultyConnectionCount = Int.max
     /// How many bytes of a slow response are sent at a time; 1 KiB by default.
     public var dripSize = 1 << 10
     /// How long the proxy pauses in between; 5 ms by default.

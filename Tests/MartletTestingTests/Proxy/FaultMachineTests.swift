@@ -36,6 +36,30 @@ struct FaultMachineTests {
         #expect(machine.originSent(30, isPause: true) == .strike(.reset, after: 10))
     }
 
+    @Test("Where faults are exact, a response that pauses or ends before the place passes")
+    func strikesExactly() {
+        var options = FaultOptions.only(.reset)
+        options.reach = 1000..<1001
+        options.isExact = true
+        var machine = machine(options)
+        #expect(machine.originSent(64, isPause: true) == .forward)
+        #expect(machine.originSent(936, isPause: true) == .forward)
+        #expect(machine.originSent(10, isPause: true) == .strike(.reset, after: 0))
+        machine.clientSpoke()
+        #expect(machine.originSent(1000, isPause: true) == .forward)
+    }
+
+    @Test("Behind the last connection that is to meet faults all passes")
+    func faultyConnections() {
+        var options = FaultOptions.only(.truncated)
+        options.faultyConnectionCount = 2
+        for connection in 1...4 {
+            var machine = machine(options, connection: connection)
+            let isForwarded = machine.originSent(10, isPause: true) == .forward
+            #expect(isForwarded == (connection > 2))
+        }
+    }
+
     @Test("Garbage takes the place of the first byte")
     func garbageComesFirst() {
         var machine = machine(.only(.garbage))
