@@ -118,6 +118,27 @@ struct ServerTests {
         }
     }
 
+    @Test("lighttpd and Flask give files with ranges and strong ETags", arguments: ["lighttpd", "flask"])
+    func otherFiles(_ name: String) async throws {
+        func look(_ port: UInt16) async throws {
+            let url = "http://127.0.0.1:\(port)/bytes.bin"
+            let part = try await Curl.run("-r", "5-8", url)
+            #expect(part.status == 206)
+            #expect(part.header("Content-Range") == "bytes 5-8/1048576")
+            #expect(part.body == Array(Site.bytes[5...8]))
+            let tag = try #require(part.header("ETag"))
+            #expect(tag.hasPrefix("\""))
+            #expect(try await Curl.run("-r", "5-8", "-H", "If-Range: \(tag)", url).status == 206)
+            #expect(try await Curl.run("-r", "5-8", "-H", "If-Range: \"other\"", url).status == 200)
+            #expect(try await Curl.run("http://127.0.0.1:\(port)/empty.txt").body.isEmpty)
+        }
+        if name == "flask" {
+            try await FlaskServer.withServer { try await look($0.port) }
+        } else {
+            try await LighttpdServer.withServer { try await look($0.port) }
+        }
+    }
+
     @Test("Python's server speaks HTTP/1.0 and HTTP/1.1", arguments: [PythonServer.Version.http10, .http11])
     func python(_ version: PythonServer.Version) async throws {
         try await PythonServer.withServer(version) { server in

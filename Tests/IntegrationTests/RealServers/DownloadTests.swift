@@ -1,0 +1,327 @@
+import Foundation
+import Martlet
+import MartletTesting
+import SystemPackage
+import Testing
+
+/// Downloads from servers of other people's making.
+@Suite("Downloads from real servers")
+struct DownloadTests {
+    /// Options for which nothing takes too long, and no failure is one too many.
+    private static var patient: DownloadOptions {
+        DownloadOptions(
+            retry: DownloadRetry(
+                attempts: 1_000, firstDelay: .milliseconds(1), longestDelay: .milliseconds(5)),
+            stallTimeout: .seconds(300), checkpointInterval: .milliseconds(50))
+    }
+
+    /// The same, with one connection at a time.
+    private static var orderly: DownloadOptions {
+        var options = patient
+        options.segments = 1
+        return options
+    }
+
+    private func contents(_ path: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+
+    private func names(_ folder: TemporaryDirectory) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    }
+
+    /// Makes a large file that was changed long ago: of one that was just made servers say little that proves anything.
+    private func oldFile(_ byteCount: Int, _ path: String) async throws -> String {
+        try await LargeFile.write(byteCount, to: path)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 1_700_000_000)], ofItemAtPath: path)
+        return path
+    }
+
+    @Test("Small files and empty ones come whole", arguments: DownloadServer.allCases)
+    func small(_ server: DownloadServer) async throws {
+        try await server.run { place in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            let session = HTTPSession.plain()
+            for (name, bytes) in [
+                ("hello.txt", Array(Site.hello.utf8)), ("bytes.bin", Site.bytes), ("empty.txt", []),
+            ] {
+                let result = try await session.download(
+                    place.url("/\(name)"), to: .folder(FilePath(folder.path)), options: DownloadTests.orderly)
+                #expect(result.path == FilePath(folder.appending(name)))
+                #expect(result.byteCount == UInt64(bytes.count))
+                #expect(result.receivedByteCount == UInt64(bytes.count))
+                #expect(try contents(folder.appending(name)) == bytes)
+            }
+            #expect(try names(folder) == ["bytes.bin", "empty.txt", "hello.txt"])
+        }
+    }
+
+    @Test("A large file comes whole, in segments where there are ranges", arguments: DownloadServer.allCases)
+    func large(_ server: DownloadServer) async throws {
+        try await server.run { place in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            let name = "large-\(UUID().uuidString).bin"
+            let source = try await oldFile(20 << 20, "\(place.site)/\(name)")
+            defer { try? FileManager.default.removeItem(atPath: source) }
+            let target = folder.appending("large.bin")
+            let result = try await HTTPSession.plain().download(
+                place.url("/\(name)"), to: FilePath(target), options: DownloadTests.patient)
+            #expect(result.byteCount == 20 << 20)
+            try await LargeFile.compare(source, target)
+            #expect(try names(folder) == ["large.bin"])
+        }
+    }
+
+    @Test(
+        "A download whose answers are cut again and again fetches each byte once",
+        arguments: DownloadServer.withRanges)
+    func cut(_ server: DownloadServer) async throws {
+        try await server.run { place in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            var faults = FaultOptions.only(.truncated)
+            faults.reach = 0..<400_000
+            faults.faultyConnectionCount = 30
+            let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
+            let target = folder.appending("bytes.bin")
+            let result = try await HTTPSession.plain().download(
+                proxy.url("/bytes.bin"), to: FilePath(target), options: DownloadTests.orderly)
+            await proxy.stop()
+            #expect(result.byteCount == 1 << 20, "\(proxy)")
+            #expect(result.receivedByteCount == 1 << 20, "\(proxy)")
+            #expect(try contents(target) == Site.bytes, "\(proxy)")
+            // Whatever the places of the cuts are, two are not enough.
+            #expect(proxy.counts.faults[.truncated, default: 0] > 2, "\(proxy)")
+            #expect(try names(folder) == ["bytes.bin"])
+        }
+    }
+
+    @Test(
+        "Connections that are reset, several at a time, cost a download nothing",
+        arguments: DownloadServer.withRanges
+    )
+    func reset(_ server: DownloadServer) async throws {
+        try await server.run { place in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            let name = "reset-\(UUID().uuidString).bin"
+            let source = try await oldFile(9 << 20, "\(place.site)/\(name)")
+            defer { try? FileManager.default.removeItem(atPath: source) }
+            var faults = FaultOptions.only(.reset, percent: 60)
+            faults.reach = 0..<4_000_000
+            faults.faultyConnectionCount = 60
+            let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
+            let target = folder.appending("reset.bin")
+            let result = try await HTTPSession.plain().download(
+                proxy.url("/\(name)"), to: FilePath(target), options: DownloadTests.patient)
+            await proxy.stop()
+            #expect(result.byteCount == 9 << 20, "\(proxy)")
+            try await LargeFile.compare(source, target)
+            #expect(try names(folder) == ["reset.bin"])
+        }
+    }
+
+    @Test(
+        "Without ranges a cut download begins anew, and the third beginning is the last",
+        arguments: [DownloadServer.python10, .python11], [1, 4])
+    func cutWithoutRanges(_ server: DownloadServer, _ segments: Int) async throws {
+        try await server.run { place in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            var faults = FaultOptions.only(.truncated)
+            // Behind the head, so that each cut answer is a beginning.
+            faults.reach = 100_000..<900_000
+            faults.isExact = true
+            faults.faultyConnectionCount = 2
+            let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
+            let target = folder.appending("bytes.bin")
+            var options = DownloadTests.patient
+            options.segments = segments
+            let result = try await HTTPSession.plain().download(
+                proxy.url("/bytes.bin"), to: FilePath(target), options: options)
+            await proxy.stop()
+            #expect(result.byteCount == 1 << 20, "\(proxy)")
+            #expect(try contents(target) == Site.bytes, "\(proxy)")
+            #expect(try names(folder) == ["bytes.bin"])
+        }
+        try await server.run { place in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            var faults = FaultOptions.only(.truncated)
+            faults.reach = 100_000..<900_000
+            faults.isExact = true
+            let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
+            var options = DownloadTests.patient
+            options.segments = segments
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.plain().download(
+                    proxy.url("/bytes.bin"), to: FilePath(folder.appending("bytes.bin")), options: options)
+            }
+            await proxy.stop()
+            #expect(error?.code == .rangeRefused, "\(String(describing: error))")
+            #expect(try !names(folder).contains("bytes.bin"))
+        }
+    }
+
+    @Test("What one run left, the next one goes on with", arguments: DownloadServer.withRanges)
+    func nextRun(_ server: DownloadServer) async throws {
+        try await server.run { place in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            var faults = FaultOptions.only(.truncated)
+            faults.reach = 300_000..<500_000
+            faults.isExact = true
+            faults.faultyConnectionCount = 1
+            let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
+            let target = FilePath(folder.appending("bytes.bin"))
+            var options = DownloadTests.orderly
+            options.retry.attempts = 0
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.plain().download(proxy.url("/bytes.bin"), to: target, options: options)
+            }
+            let kept = try #require(error?.keptByteCount, "\(proxy)")
+            // All that came behind the head, which is far smaller than 10 kB.
+            #expect((290_000..<500_000).contains(kept), "\(proxy)")
+            #expect(try !names(folder).contains("bytes.bin"))
+            let download = try HTTPSession.plain().beginDownload(
+                proxy.url("/bytes.bin"), to: .file(target), options: DownloadTests.orderly)
+            let result = try await download.value
+            await proxy.stop()
+            #expect(result.resumedByteCount == kept, "\(proxy)")
+            #expect(result.receivedByteCount == (1 << 20) - kept, "\(proxy)")
+            #expect(try contents(folder.appending("bytes.bin")) == Site.bytes)
+            #expect(try names(folder) == ["bytes.bin"])
+        }
+    }
+
+    // lighttpd shows what a file was for a second after it was replaced.
+    @Test(
+        "A file that was replaced between two runs comes new, and whole",
+        arguments: [DownloadServer.nginx, .apache, .flask])
+    func replaced(_ server: DownloadServer) async throws {
+        try await server.run { place in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            let name = "replaced-\(UUID().uuidString).bin"
+            let source = try await oldFile(1 << 20, "\(place.site)/\(name)")
+            defer { try? FileManager.default.removeItem(atPath: source) }
+            var faults = FaultOptions.only(.truncated)
+            faults.reach = 300_000..<500_000
+            faults.isExact = true
+            faults.faultyConnectionCount = 1
+            let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
+            let target = folder.appending("new.bin")
+            var options = DownloadTests.orderly
+            options.retry.attempts = 0
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.plain().download(
+                    proxy.url("/\(name)"), to: FilePath(target), options: options)
+            }
+            #expect(error?.keptByteCount ?? 0 > 0, "\(proxy)")
+            // Of the same length, and older: only what a server says of its state tells the two apart.
+            try InputFile.write(Data(TestPattern.bytes(from: 5, count: 1 << 20)), to: source)
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: source)
+            let download = try HTTPSession.plain().beginDownload(
+                proxy.url("/\(name)"), to: .file(FilePath(target)), options: DownloadTests.orderly)
+            let result = try await download.value
+            await proxy.stop()
+            #expect(result.resumedByteCount == 0, "\(proxy)")
+            #expect(result.receivedByteCount == 1 << 20, "\(proxy)")
+            #expect(try contents(target) == TestPattern.bytes(from: 5, count: 1 << 20))
+            #expect(try names(folder) == ["new.bin"])
+        }
+    }
+
+    @Test("httpbin's ranges, which refuse a part that ends behind the file, come as a whole")
+    func httpbin() async throws {
+        try await HttpbinServer.withServer { server in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            let target = folder.appending("range")
+            let result = try await HTTPSession.plain().download(
+                server.url("/range/100000"), to: FilePath(target), options: DownloadTests.patient)
+            #expect(result.byteCount == 100_000)
+            #expect(try contents(target) == (0..<100_000).map { 97 + UInt8($0 % 26) })
+        }
+    }
+
+    @Test("nginx with gzip on gives downloads what they ask for: the file itself")
+    func gzip() async throws {
+        try await NginxServer.withServer { server in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            let target = folder.appending("lines.txt")
+            let result = try await HTTPSession.plain().download(
+                server.url(server.plainPort, "/gzip/lines.txt"), to: FilePath(target),
+                options: DownloadTests.patient)
+            #expect(result.byteCount == UInt64(Site.lines.utf8.count))
+            #expect(try contents(target) == Array(Site.lines.utf8))
+        }
+    }
+
+    @Test("A file without a length, from nginx as a proxy, comes whole")
+    func chunked() async throws {
+        try await NginxServer.withServer { server in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            let target = folder.appending("bytes.bin")
+            let result = try await HTTPSession.plain().download(
+                server.url(server.plainPort, "/chunked/bytes.bin"), to: FilePath(target),
+                options: DownloadTests.patient)
+            #expect(result.byteCount == 1 << 20)
+            #expect(try contents(target) == Site.bytes)
+        }
+    }
+
+    @Test("Paused at a slow place of nginx, a download goes on at a fast one of the same file")
+    func elsewhere() async throws {
+        try await NginxServer.withServer { server in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            let target = folder.appending("bytes.bin")
+            let download = try HTTPSession.plain().beginDownload(
+                server.url(server.plainPort, "/slow/bytes.bin"), to: .file(FilePath(target)),
+                options: DownloadTests.orderly)
+            for await progress in download.progress where progress.completedByteCount > 0 { break }
+            await download.pause()
+            try await download.resume(from: server.url(server.plainPort, "/bytes.bin"))
+            let result = try await download.value
+            #expect(result.resumedByteCount > 0)
+            #expect(result.resumedByteCount + result.receivedByteCount >= 1 << 20)
+            #expect(try contents(target) == Site.bytes)
+            #expect(try names(folder) == ["bytes.bin"])
+        }
+    }
+
+    @Test("Over TLS a large file of nginx comes whole")
+    func secure() async throws {
+        try await NginxServer.withServer { server in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            let target = folder.appending("bytes.bin")
+            let result = try await HTTPSession.trusting(server.certificates).download(
+                server.url(server.tlsPort, "/bytes.bin", scheme: "https"), to: FilePath(target),
+                options: DownloadTests.patient)
+            #expect(result.byteCount == 1 << 20)
+            #expect(try contents(target) == Site.bytes)
+        }
+    }
+
+    @Test("410 of nginx is an error, and leaves nothing")
+    func gone() async throws {
+        try await NginxServer.withServer { server in
+            let folder = try TemporaryDirectory()
+            defer { folder.remove() }
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.plain().download(
+                    server.url(server.plainPort, "/gone"), to: FilePath(folder.appending("gone")))
+            }
+            #expect(error?.code == .unacceptableStatus)
+            #expect(try names(folder).isEmpty)
+        }
+    }
+}
