@@ -19,6 +19,8 @@ actor DownloadScreen {
     /// Lines that wait for the next frame.
     private var notes: [String] = []
     private var lastLine = Duration.zero
+    /// Whether what came of all was told: no frame follows.
+    private var isOver = false
 
     /// A screen for so many downloads.
     init(form: DownloadForm, fileCount: Int) {
@@ -77,7 +79,7 @@ actor DownloadScreen {
     /// Something else is to be told.
     func say(_ line: String?) async {
         guard let line else { return }
-        guard form.progress == .bar else { return await Console.complain("\(line)\n") }
+        guard form.progress == .bar, !isOver else { return await Console.complain("\(line)\n") }
         notes.append(line)
     }
 
@@ -157,6 +159,7 @@ actor DownloadScreen {
         default: break
         }
         if form.tellsErrors, form.progress != .json { await say(farewell) }
+        isOver = true
         if form.progress == .bar { await write(block.end(notes: notes)) }
     }
 }

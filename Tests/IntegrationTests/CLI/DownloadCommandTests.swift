@@ -1,0 +1,220 @@
+import Foundation
+import MartletTesting
+import Testing
+
+@Suite("martlet download")
+struct DownloadCommandTests {
+    @Test("A file gets the name of its URL; standard output stays empty, and standard error names it")
+    func file() async throws {
+        try await DownloadScene.run { scene in
+            let run = try await scene.download([scene.origin.url("/bytes/70000")])
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(scene.bytes("70000") == DownloadScene.pattern(70_000))
+            #expect(scene.names == ["70000"], "nothing else is left")
+            #expect(run.output.isEmpty)
+            #expect(run.errors.hasPrefix("70000: 68.3 KiB in "))
+        }
+    }
+
+    @Test("-o and --dir place the file, and --create-dirs makes what is missing")
+    func places() async throws {
+        try await DownloadScene.run { scene in
+            let url = scene.origin.url("/bytes/10")
+            let missing = try await scene.download(["--dir", "a/b", "-o", "c", url])
+            #expect(missing.status == 23, "\(missing.errors)")
+            let made = try await scene.download(["--dir", "a/b", "-o", "c", "--create-dirs", url])
+            #expect(made.status == 0, "\(made.errors)")
+            #expect(scene.bytes("a/b/c") == DownloadScene.pattern(10))
+        }
+    }
+
+    @Test("A file that is there stays, is replaced, or gets a neighbour")
+    func collisions() async throws {
+        try await DownloadScene.run { scene in
+            try scene.directory.write("old", to: "f")
+            let arguments = ["-o", "f", scene.origin.url("/bytes/10")]
+            let refused = try await scene.download(arguments)
+            #expect(refused.status == 23)
+            #expect(refused.errors.contains("martlet: (23) f: "))
+            #expect(scene.bytes("f") == Array("old".utf8))
+            #expect(try await scene.download(["--rename"] + arguments).status == 0)
+            #expect(scene.bytes("f (1)") == DownloadScene.pattern(10))
+            #expect(try await scene.download(["--overwrite"] + arguments).status == 0)
+            #expect(scene.bytes("f") == DownloadScene.pattern(10))
+        }
+    }
+
+    @Test("A list from standard input has names, checksums and fields of its own")
+    func list() async throws {
+        try await DownloadScene.run { scene in
+            let list = """
+                # two files
+                \(scene.origin.url("/bytes/3"))
+                  out=three
+                  checksum=sha256=ea885a6be7460897ba07c272e13c794949e87de4a3d5c9117fbe94f7bed2ee3f
+                  header=X-Mark: one
+                \(scene.origin.url("/bytes/20"))
+
+                """
+            let run = try await scene.download(["-i", "-", "-H", "X-All: yes"], input: list)
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(scene.names == ["20", "three"])
+            #expect(run.errors.contains("three: 3 B in ") && run.errors.contains("; sha256 verified\n"))
+            #expect(run.errors.contains("total: 2 of 2 files, 23 B in "))
+            let requests = scene.origin.requests
+            #expect(requests.allSatisfy { $0.fields["X-All"] == "yes" })
+            #expect(requests.filter { $0.target == "/bytes/3" }.allSatisfy { $0.fields["X-Mark"] == "one" })
+            #expect(requests.filter { $0.target == "/bytes/20" }.allSatisfy { $0.fields["X-Mark"] == nil })
+        }
+    }
+
+    @Test("A bad line of a list is refused with its number, and nothing is sent")
+    func badList() async throws {
+        try await DownloadScene.run { scene in
+            let run = try await scene.download(
+                ["-i", "-"], input: "\(scene.origin.url("/bytes/3"))\n  out=a\n  size=3\n")
+            #expect(run.status == 2)
+            #expect(run.errors.hasPrefix("martlet: (2) standard input, line 3: "), "\(run.errors)")
+            #expect(scene.origin.connectionCount == 0)
+        }
+    }
+
+    @Test("A checksum that does not match is exit code 100, and no file has the name")
+    func checksum() async throws {
+        try await DownloadScene.run { scene in
+            let wrong = "sha256=\(String(repeating: "0", count: 64))"
+            let run = try await scene.download(["-o", "f", "--checksum", wrong, scene.origin.url("/bytes/9")])
+            #expect(run.status == 100, "\(run.errors)")
+            #expect(!scene.names.contains("f"))
+        }
+    }
+
+    private static let failures: [([String], Int32)] = [
+        (["/status/404"], 22), (["/status/500", "--retry", "0"], 22),
+        (["/redirect/5", "--max-redirs", "2"], 47), (["/bytes/9", "--max-filesize", "8"], 63),
+        (["/bytes/9", "--dir", "missing"], 23), (["/stall", "-m", "0.5"], 28),
+        (["/stall", "--stall-timeout", "0.3", "--retry", "0"], 28), (["/reset", "--retry", "0"], 56),
+    ]
+
+    @Test("What goes wrong has its exit code", arguments: failures)
+    func codes(_ words: [String], _ status: Int32) async throws {
+        try await DownloadScene.run { scene in
+            let run = try await scene.download([scene.origin.url(words[0])] + words.dropFirst())
+            #expect(run.status == status, "\(run.errors)")
+            #expect(run.errors.contains("martlet: (\(status)) "), "\(run.errors)")
+        }
+    }
+
+    @Test("A host that is not there, a scheme and a URL that cannot be used are exit codes 7, 1 and 3")
+    func urls() async throws {
+        try await DownloadScene.run { scene in
+            for (url, status) in [("http://127.0.0.1:1/f", 7), ("ftp://h/f", 1), ("http://h:99999/f", 3)] {
+                let run = try await scene.download(["--retry", "0", url])
+                #expect(run.status == status, "\(run.errors)")
+            }
+        }
+    }
+
+    @Test("A limit on the size of files is exit code 105, and not a signal")
+    func fullDisk() async throws {
+        try await DownloadScene.run { scene in
+            let run = try await Program.run(
+                "bash",
+                [
+                    "-c", "ulimit -f 100; exec \"$0\" \"$@\"", Program.path, "download", "--retry", "0", "-o",
+                    "f",
+                    scene.origin.url("/bytes/3000000"),
+                ], input: [], in: scene.directory)
+            #expect(run.status == 105, "\(run.errors)")
+            #expect(!scene.names.contains("f"))
+        }
+    }
+
+    @Test("A second program about the same file is exit code 106, and the first one goes on")
+    func twoPrograms() async throws {
+        let gate = Gate()
+        try await DownloadScene.run(gate: gate) { scene in
+            let arguments =
+                DownloadScene.patience
+                + ["-o", "f", "--progress", "json", scene.origin.url("/held/100000")]
+            let first = try await scene.download(arguments) { running in
+                try await running.waitForErrors("\"state\":\"receiving\"")
+                let second = try await scene.download(arguments)
+                #expect(second.status == 106, "\(second.errors)")
+                gate.open()
+            }
+            #expect(first.status == 0, "\(first.errors)")
+            #expect(scene.bytes("f") == DownloadScene.pattern(100_000))
+        }
+    }
+
+    @Test("Of several failures the exit code is that of the first URL; what comes comes all the same")
+    func several() async throws {
+        try await DownloadScene.run { scene in
+            let urls = ["/bytes/5", "/status/404", "/bytes/9"].map { scene.origin.url($0) }
+            let list = urls.joined(separator: "\n") + "\n  checksum=md5=00000000000000000000000000000000\n"
+            let run = try await scene.download(["-i", "-"], input: list)
+            #expect(run.status == 22, "\(run.errors)")
+            #expect(scene.names.contains("5"))
+            #expect(run.errors.contains("total: 1 of 3 files, 2 failed, "))
+        }
+    }
+
+    @Test("No more files come at once than --max-files says, nor from one host than --max-per-host")
+    func limits() async throws {
+        let gate = Gate()
+        try await DownloadScene.run(gate: gate) { scene in
+            let urls = (0..<6).map { scene.origin.url("/held/\(1000 + $0)") }
+            let limits = ["--max-files", "4", "--max-per-host", "2", "--progress", "json"]
+            let run = try await scene.download(DownloadScene.patience + limits + urls) { running in
+                try await running.waitForErrors("\"bytes\":1000,")
+                #expect(Set(scene.origin.requests.map(\.target)) == ["/held/1000", "/held/1001"])
+                gate.open()
+            }
+            #expect(run.status == 0, "\(run.errors)")
+            let atOnce = try DownloadScene.objects(run.errors).map { ($0["downloads"] as? [Any])?.count ?? 0 }
+            #expect(atOnce.max() == 2)
+            #expect(scene.names.count == 6)
+        }
+    }
+
+    @Test("Credentials go to their server, and show nowhere")
+    func credentials() async throws {
+        try await DownloadScene.run { scene in
+            let url = scene.origin.url("/bytes/5").replacingOccurrences(of: "://", with: "://me:s3cret@")
+            let run = try await scene.download(["-v", "--progress", "json", url])
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(!run.errors.contains("s3cret"))
+            let sent = scene.origin.requests.compactMap { $0.fields["Authorization"] }
+            #expect(sent.allSatisfy { $0.hasPrefix("Basic ") })
+        }
+    }
+
+    @Test(
+        "What makes no sense for a download is refused by name, and nothing is sent",
+        arguments: [
+            ["-X", "POST"], ["-d", "x"], ["-I"], ["-O"], ["-w", "x"], ["--cache", "c"], ["--next"],
+            ["-C", "-"],
+            ["-Z"], ["--compressed"], ["-r", "0-1"], ["--har", "h"], ["-o", "-"], ["--no-such-option"],
+        ])
+    func refused(_ words: [String]) async throws {
+        try await DownloadScene.run { scene in
+            let run = try await scene.download(words + [scene.origin.url("/bytes/5")])
+            #expect(run.status == 2)
+            #expect(run.errors.hasPrefix("martlet: (2) option \(words[0]): "), "\(run.errors)")
+            #expect(scene.origin.connectionCount == 0)
+            #expect(scene.names.isEmpty)
+        }
+    }
+
+    @Test("The help is printed to standard output, and martlet's own help names the command")
+    func help() async throws {
+        let run = try await Program.run("download", "--help")
+        #expect(run.status == 0)
+        #expect(run.text.hasPrefix("USAGE: martlet download ") && run.text.contains("--max-per-host"))
+        #expect(try await Program.run("--help").text.contains("download"))
+        #expect(try await Program.run("download", "-V").text.hasPrefix("martlet "))
+        let shell = try await Program.run("--generate-completion-script", "bash")
+        #expect(shell.text.contains("download"))
+    }
+}

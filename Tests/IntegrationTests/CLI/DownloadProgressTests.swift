@@ -1,0 +1,152 @@
+import Foundation
+import MartletTesting
+import Testing
+
+@Suite("Progress and ends of martlet download")
+struct DownloadProgressTests {
+    @Test("JSON has each event once, in order, and progress in between")
+    func json() async throws {
+        let gate = Gate()
+        try await DownloadScene.run(gate: gate) { scene in
+            let arguments = ["--progress", "json", scene.origin.url("/held/9000")]
+            let run = try await scene.download(DownloadScene.patience + arguments) { running in
+                try await running.waitForErrors("\"bytes\":4500")
+                gate.open()
+            }
+            #expect(run.status == 0, "\(run.errors)")
+            let objects = try DownloadScene.objects(run.errors)
+            let events = objects.compactMap { $0["event"] as? String }
+            #expect(events.count == objects.count)
+            #expect(events.first == "started" && events.suffix(2) == ["finished", "ended"])
+            #expect(
+                events.filter { $0 != "progress" && $0 != "verifying" } == ["started", "finished", "ended"])
+            let held = try #require(objects.first { $0["bytes"] as? Int == 4500 })
+            #expect(held["total"] as? Int == 9000 && held["files"] as? Int == 1)
+            let finished = try #require(objects.first { $0["event"] as? String == "finished" })
+            #expect(finished["bytes"] as? Int == 9000 && finished["name"] as? String == "9000")
+        }
+    }
+
+    @Test("A failure that passes is told in JSON, with its code and the wait")
+    func retrying() async throws {
+        try await DownloadScene.run { scene in
+            let run = try await scene.download([
+                "--progress", "json", "--retry", "1", "--retry-delay", "0.01",
+                scene.origin.url("/status/503"),
+            ])
+            #expect(run.status == 22)
+            let objects = try DownloadScene.objects(run.errors)
+            let retrying = try #require(
+                objects.first { $0["event"] as? String == "retrying" }, "\(run.errors)")
+            #expect(retrying["code"] as? String == "unacceptableStatus" && retrying["failures"] as? Int == 1)
+            let failed = try #require(objects.first { $0["event"] as? String == "failed" })
+            #expect(failed["exit"] as? Int == 22 && failed["kept"] as? Int == 0)
+            #expect(objects.last?["ok"] as? Bool == false)
+        }
+    }
+
+    @Test("Off a terminal there are lines, without control characters, whatever was asked for")
+    func plain() async throws {
+        try await DownloadScene.run { scene in
+            for form in ["auto", "bar", "plain"] {
+                let run = try await scene.download([
+                    "--progress", form, "--overwrite", "-o", "f\u{1B}[2J", scene.origin.url("/bytes/2048"),
+                ])
+                #expect(run.status == 0)
+                #expect(run.errors.hasPrefix("f\\u{1b}[2J: 2.0 KiB in "), "\(run.errors)")
+                #expect(!run.errors.contains { $0 == "\r" || $0 == "\u{1B}" || $0 == "\r\n" })
+            }
+        }
+    }
+
+    @Test("A plain line comes at least every ten seconds, also while nothing does")
+    func plainLines() async throws {
+        let gate = Gate()
+        try await DownloadScene.run(gate: gate) { scene in
+            let arguments = ["-o", "f", scene.origin.url("/held/2048")]
+            let run = try await scene.download(DownloadScene.patience + arguments) { running in
+                try await running.waitForErrors("f: 50%, 1.0 KiB of 2.0 KiB, stalled ")
+                gate.open()
+            }
+            #expect(run.status == 0)
+            #expect(run.errors.hasSuffix("\n"))
+            let stalled = run.errors.split(separator: "\n").filter { $0.contains("stalled") }
+            #expect(stalled.allSatisfy { !$0.contains(" left") }, "no time is left that nobody knows")
+        }
+    }
+
+    @Test("-s and --progress none show nothing; failures are told by the latter alone")
+    func silence() async throws {
+        try await DownloadScene.run { scene in
+            let (good, bad) = (scene.origin.url("/bytes/5"), scene.origin.url("/status/404"))
+            for option in ["-s", "--progress=none"] {
+                let words = option == "-s" ? ["-s"] : ["--progress", "none"]
+                #expect(try await scene.download(words + ["--overwrite", good]).errors.isEmpty)
+                let failed = try await scene.download(words + [bad])
+                #expect(failed.status == 22)
+                #expect(failed.errors.isEmpty == (option == "-s"))
+            }
+            #expect(try await scene.download(["-s", "-S", bad]).errors.hasPrefix("martlet: (22) "))
+        }
+    }
+
+    @Test("A reader of standard error who leaves does not end the download")
+    func closedPipe() async throws {
+        try await DownloadScene.run { scene in
+            let script = "{ \"$1\" download -v -o f \"$2\"; echo $? >status; } 2>&1 >/dev/null | true"
+            _ = try await Program.run(
+                "bash", ["-c", script, "bash", Program.path, scene.origin.url("/bytes/300000")], input: [],
+                in: scene.directory)
+            #expect(scene.bytes("f") == DownloadScene.pattern(300_000))
+            #expect(scene.bytes("status") == Array("0\n".utf8))
+        }
+    }
+
+    @Test(
+        "SIGINT keeps what has come, says how to go on and is 130; the same command fetches what is missing alone"
+    )
+    func interrupt() async throws {
+        let (first, count) = (Gate(), 400_000)
+        try await DownloadScene.run(gate: first) { scene in
+            let url = scene.origin.url("/held/\(count)")
+            let arguments = DownloadScene.patience + ["--progress", "json", "-o", "f", url]
+            let run = try await scene.interruptedDownload(arguments) { running in
+                try await running.waitForErrors("\"bytes\":\(count / 2)")
+            }
+            #expect(run.status == 130, "\(run.errors)")
+            let paused = try #require(
+                try DownloadScene.objects(run.errors).first { $0["event"] as? String == "paused" })
+            #expect(paused["kept"] as? Int == count / 2)
+            #expect(!scene.names.contains("f"))
+            first.open()
+            let requestCount = scene.origin.requests.count
+            let again = try await scene.download(["-o", "f", url])
+            #expect(again.status == 0, "\(again.errors)")
+            #expect(again.errors.contains("f: goes on behind 195.3 KiB\n"), "\(again.errors)")
+            #expect(scene.bytes("f") == DownloadScene.pattern(count))
+            let later = scene.origin.requests.dropFirst(requestCount)
+            #expect(!later.isEmpty)
+            for request in later {
+                let first = request.fields["Range"]?.dropFirst(6).prefix { $0.isNumber }
+                #expect(first.flatMap { Int($0) } ?? 0 >= count / 2, "\(request)")
+                #expect(request.fields["If-Range"] == "\"held-\(count)\"")
+            }
+        }
+    }
+
+    @Test("SIGINT in words: what is kept, and how to go on")
+    func interruptWords() async throws {
+        let gate = Gate()
+        try await DownloadScene.run(gate: gate) { scene in
+            let urls = [scene.origin.url("/bytes/7"), scene.origin.url("/held/4000")]
+            let arguments = DownloadScene.patience + ["--max-files", "1"] + urls
+            let run = try await scene.interruptedDownload(arguments) { running in
+                try await running.waitForErrors("7: 7 B in ")
+                try await scene.origin.waitForRequests(count: 2)
+            }
+            #expect(run.status == 130, "\(run.errors)")
+            #expect(run.errors.contains("martlet: stopped."))
+            #expect(run.errors.hasSuffix("for what is left:\n  \(urls[1])\n"), "\(run.errors)")
+        }
+    }
+}
