@@ -93,8 +93,8 @@ struct DownloadTests {
             #expect(result.byteCount == 1 << 20, "\(proxy)")
             #expect(result.receivedByteCount == 1 << 20, "\(proxy)")
             #expect(try contents(target) == Site.bytes, "\(proxy)")
-            // Whatever the places of the cuts are, two are not enough.
-            #expect(proxy.counts.faults[.truncated, default: 0] > 2, "\(proxy)")
+            // Wherever it is cut, two answers do not have all.
+            #expect(proxy.counts.faults[.truncated, default: 0] >= 2, "\(proxy)")
             #expect(try names(folder) == ["bytes.bin"])
         }
     }
