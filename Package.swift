@@ -167,7 +167,8 @@ let package = Package(
             swiftSettings: strict),
         // A process of its own for the tests of downloads, to share a folder with and to be killed.
         .executableTarget(
-            name: "MartletDownloadsChild", dependencies: ["Martlet", systemPackage],
+            name: "MartletDownloadsChild",
+            dependencies: ["Martlet", "MartletDownloads", "MartletStorage", systemPackage],
             path: "Tests/MartletDownloadsChild", swiftSettings: strict),
         .testTarget(
             name: "MartletOfflineTests",

@@ -5,7 +5,7 @@ import SystemPackage
 
 /// What a child does, with the settings that its words name.
 struct DownloadWork {
-    private let settings: [String: String]
+    let settings: [String: String]
 
     init(settings words: [String]) {
         var settings: [String: String] = [:]
@@ -14,11 +14,24 @@ struct DownloadWork {
             if pair.count == 2 { settings[String(pair[0])] = String(pair[1]) }
         }
         self.settings = settings
+        if let interval = number("interrupts") { interrupt(every: interval) }
+    }
+
+    /// Has a signal interrupt system calls, every so many microseconds.
+    private func interrupt(every interval: Int) {
+        var action = sigaction()
+        unsafe action.__sigaction_handler.sa_handler = { _ in }
+        // Without SA_RESTART, so that calls end with EINTR.
+        action.sa_flags = 0
+        _ = unsafe sigaction(SIGALRM, &action, nil)
+        let time = timeval(tv_sec: 0, tv_usec: interval)
+        var timer = itimerval(it_interval: time, it_value: time)
+        _ = unsafe setitimer(Int32(ITIMER_REAL.rawValue), &timer, nil)
     }
 
     private func number(_ name: String) -> Int? { settings[name].flatMap { Int($0) } }
 
-    private var options: DownloadOptions {
+    var options: DownloadOptions {
         var options = DownloadOptions(
             segments: number("segments") ?? 4,
             retry: DownloadRetry(
@@ -31,7 +44,7 @@ struct DownloadWork {
         return options
     }
 
-    private var session: HTTPSession {
+    var session: HTTPSession {
         var configuration = SessionConfiguration.ephemeral
         configuration.timeouts = Timeouts(
             connect: .seconds(300), head: .seconds(300), idle: .seconds(300), total: nil)
@@ -90,13 +103,13 @@ struct DownloadWork {
         }
     }
 
-    private func tell(_ result: DownloadResult) {
+    func tell(_ result: DownloadResult) {
         say(
             "finished bytes=\(result.byteCount) resumed=\(result.resumedByteCount) "
                 + "received=\(result.receivedByteCount)")
     }
 
-    private func tell(_ error: any Error) {
+    func tell(_ error: any Error) {
         guard let error = error as? HTTPError else { return say("failed other \(error)") }
         let message = error.message.replacing("\n", with: " ")
         let kept = error.keptByteCount.map { "\($0)" } ?? "none"

@@ -1,8 +1,8 @@
 import Glibc
 import Martlet
 
-/// Downloads, and may be killed at it: `MartletDownloadsChild one URL FILE [NAME=VALUE …]`, or
-/// `MartletDownloadsChild many URL FOLDER COUNT`.
+/// Downloads, and may be killed at it: `MartletDownloadsChild one URL FILE [NAME=VALUE …]`,
+/// `MartletDownloadsChild many URL FOLDER COUNT`, or `MartletDownloadsChild managed URL FILE DIRECTORY [NAME=VALUE …]`.
 ///
 /// It writes a line for each file: `finished …`, `failed …` or `paused …`; and `peak=` with the most memory it had, in KiB.
 @main
@@ -13,7 +13,9 @@ enum MartletDownloadsChild {
         let work = DownloadWork(settings: Array(words.dropFirst(3)))
         switch words[0] {
         case "one": await work.one(from: words[1], to: words[2])
-        case "many": await work.many(from: words[1], into: words[2], count: Int(words[3]) ?? 0)
+        case "managed" where words.count > 3: await work.managed(from: words[1], to: words[2], in: words[3])
+        case "many" where words.count > 3:
+            await work.many(from: words[1], into: words[2], count: Int(words[3]) ?? 0)
         default: exit(64)
         }
         exit(0)

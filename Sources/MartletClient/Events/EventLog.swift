@@ -24,6 +24,9 @@ package final class EventLog<Event: Sendable>: Sendable {
         end()
     }
 
+    /// The last events that have happened, as late subscribers get them.
+    package var pastEvents: [Event] { state.withLock { $0.past } }
+
     /// Adds an event.
     package func add(_ event: Event) {
         state.withLock { state in

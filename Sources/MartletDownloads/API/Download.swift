@@ -1,5 +1,6 @@
-package import MartletClient
+public import MartletClient
 import MartletTransport
+public import SystemPackage
 
 /// A download that one holds: what it is doing, how far it has come, and the means to stop it and to let it go on.
 ///
@@ -16,6 +17,12 @@ public final class Download: Sendable {
         func cancel() async
         /// Changes its place among those that wait.
         func setPriority(_ priority: DownloadPriority) async
+        /// Where the file is, without user info.
+        var url: HTTPURL { get }
+        /// Where it goes.
+        var target: DownloadTarget { get }
+        /// Its name, once it is known.
+        var path: FilePath? { get }
     }
 
     /// Its number, unique in its directory or, without one, in this process.
@@ -29,6 +36,17 @@ public final class Download: Sendable {
         self.status = status
         self.controller = controller
     }
+
+    /// Where the file is said to be, last: without user name and password. Behind redirects it may be elsewhere, which
+    /// ``DownloadResult/url`` tells.
+    public var url: HTTPURL { controller.url }
+
+    /// Where it goes, as it was asked for; absolute for a download of a ``DownloadManager``.
+    public var target: DownloadTarget { controller.target }
+
+    /// The file's name, once it is known: in a folder, that is when the server has answered. The file is there when the
+    /// download is finished, under the name that its ``DownloadResult`` says.
+    public var path: FilePath? { controller.path }
 
     /// What it is doing.
     public var state: DownloadState { status.state }

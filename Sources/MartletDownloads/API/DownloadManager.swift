@@ -19,7 +19,10 @@ package import SystemPackage
 public actor DownloadManager {
     /// What is known of a download in this process.
     struct Managed {
-        var item: DownloadItem
+        var item: DownloadItem {
+            didSet { place.update(item) }
+        }
+        let place: DownloadPlace
         let status: DownloadStatus
         /// The present run.
         var run: ManagedRun?
@@ -87,21 +90,26 @@ public actor DownloadManager {
 
     /// A handle of a download; `nil` for one that is not known, as one that was cancelled. Who holds it holds the manager.
     public nonisolated func download(_ id: DownloadID) -> Download? {
-        registry.status(of: id).map {
-            Download(id: id, status: $0, controller: ManagedDownload(id: id, manager: self))
+        registry.entry(of: id).map { entry in
+            Download(
+                id: id, status: entry.status,
+                controller: ManagedDownload(id: id, place: entry.place, manager: self))
         }
     }
 
     /// What a download is doing: its present state, then each newer one (``Download/states``). Of one that is not known, it
     /// is `.cancelled` alone.
     public nonisolated func states(of id: DownloadID) -> DownloadStates {
-        let status = registry.status(of: id) ?? DownloadStatus(.cancelled)
+        let status = registry.entry(of: id)?.status ?? DownloadStatus(.cancelled)
         if case .cancelled = status.state { status.end() }
         return DownloadStates(source: status.states)
     }
 
     /// What happens, in order, beginning with the last 256 events that have happened. The stream ends with the manager.
     public nonisolated var events: AsyncStream<DownloadManagerEvent> { log.subscribe() }
+
+    /// What has happened, the last 256 events: to begin with, what was found in the directory that is no download.
+    package nonisolated var pastEvents: [DownloadManagerEvent] { log.pastEvents }
 
     /// Waits until every download that was added is finished, has failed or was cancelled; at once where that is so. Paused
     /// ones are waited for. Who is awake too late, when others have been added, waits for these as well.

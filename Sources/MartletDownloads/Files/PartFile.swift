@@ -19,7 +19,7 @@ package final class PartFile: Sendable {
         case unwritten(StorageError)
     }
 
-    private struct State {
+    struct State {
         var file: OpenFile
         /// Which beginning of the download the bytes are of: the first, until it begins anew.
         var epoch: UInt32 = 1
@@ -36,9 +36,9 @@ package final class PartFile: Sendable {
     package let names: PartNames
     /// The number by which this run signs its records.
     package let owner: UInt64
-    private let files: any FileSystem
+    let files: any FileSystem
     /// Held while files change their names: transfers that begin anew, checkpoints, the end.
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     private init(names: PartNames, files: any FileSystem, file: OpenFile) {
         self.names = names
@@ -130,6 +130,17 @@ package final class PartFile: Sendable {
         }
     }
 
+    /// Syncs the bytes; fails for good where that has failed before.
+    func sync(_ state: inout State) throws(StorageError) {
+        if let failure = state.syncFailure { throw failure }
+        do throws(StorageError) {
+            try files.sync(state.file)
+        } catch {
+            state.syncFailure = error
+            throw error
+        }
+    }
+
     // MARK: Bytes
 
     /// Makes an empty file the part, in place of what was there, and sets room aside for it.
@@ -165,9 +176,9 @@ package final class PartFile: Sendable {
         }
     }
 
-    private var folderPath: String { names.folder.isEmpty ? "." : names.folder }
+    var folderPath: String { names.folderPath }
 
-    private func remove(_ path: String) throws(StorageError) -> Bool {
+    func remove(_ path: String) throws(StorageError) -> Bool {
         do throws(StorageError) {
             try files.remove(path)
             return true
@@ -177,110 +188,6 @@ package final class PartFile: Sendable {
     }
 
     // MARK: The end
-
-    /// Syncs the file and gives it its name, as a copy where the file itself cannot have it (`EXDEV`).
-    ///
-    /// Whatever fails before the file has its name, the bytes and the record stay.
-    /// - Parameters:
-    ///   - total: How long it has to be.
-    ///   - modified: When it was written last, in seconds since 1970; nil for now.
-    /// - Returns: The name it got.
-    package func publish(
-        total: UInt64, _ collision: DownloadOptions.Collision, modified: Int64?
-    ) throws(StorageError) -> String {
-        try state.withLock { state throws(StorageError) in
-            var length = try files.status(of: state.file).byteCount
-            if length > total {
-                // Somebody else put it there: what was fetched ends where the file does.
-                try files.truncate(state.file, to: total)
-                length = total
-            }
-            guard length == total else {
-                throw StorageError(operation: "length \(length), not \(total)", path: names.part, code: EIO)
-            }
-            if let modified { try files.setModificationTime(modified, of: state.file) }
-            try sync(&state)
-            var name = ""
-            do throws(StorageError) {
-                name = try rename(names.part, collision)
-                try files.syncFolder(folderPath)
-            } catch  where error.code == EXDEV {
-                name = try publishCopy(of: state.file, total, collision, modified)
-            }
-            // It is there, whatever becomes of the record now: without its bytes it says nothing.
-            // A process that was killed may have left the beginnings of others.
-            for path in [names.record, names.nextRecord, names.nextPart] { try? files.remove(path) }
-            return name
-        }
-    }
-
-    /// Syncs the bytes; fails for good where that has failed before.
-    private func sync(_ state: inout State) throws(StorageError) {
-        if let failure = state.syncFailure { throw failure }
-        do throws(StorageError) {
-            try files.sync(state.file)
-        } catch {
-            state.syncFailure = error
-            throw error
-        }
-    }
-
-    private func rename(
-        _ source: String, _ collision: DownloadOptions.Collision
-    ) throws(StorageError) -> String {
-        switch collision {
-        case .overwrite:
-            try files.rename(source, to: names.target)
-            return names.target
-        case .fail:
-            try files.renameWithoutReplacing(source, to: names.target)
-            return names.target
-        case .rename:
-            var candidate = names
-            for number in 1...1000 {
-                do throws(StorageError) {
-                    try files.renameWithoutReplacing(source, to: candidate.target)
-                    return candidate.target
-                } catch  where error.code == EEXIST {
-                    candidate = names.numbered(number)
-                }
-            }
-            throw StorageError(operation: "rename", path: names.target, code: EEXIST)
-        }
-    }
-
-    /// How much of a file is copied at a time: 1 MiB.
-    private static let pieceByteCount: UInt64 = 1 << 20
-
-    /// Copies the file beside its target and gives the copy the name, where a file cannot be moved within its folder: parts
-    /// of some folders are other file systems' or of other quotas.
-    private func publishCopy(
-        of file: OpenFile, _ total: UInt64, _ collision: DownloadOptions.Collision, _ modified: Int64?
-    ) throws(StorageError) -> String {
-        _ = try remove(names.nextPart)
-        do throws(StorageError) {
-            let copy = try files.open(names.nextPart, for: .creatingShared)
-            var offset: UInt64 = 0
-            while offset < total {
-                let count = Int(min(total - offset, PartFile.pieceByteCount))
-                let bytes = try files.read(file, count: count, at: offset)
-                guard bytes.count == count else {
-                    throw StorageError(operation: "read", path: names.part, code: EIO)
-                }
-                try files.write(all: bytes, to: copy, at: offset)
-                offset += UInt64(count)
-            }
-            if let modified { try files.setModificationTime(modified, of: copy) }
-            try files.sync(copy)
-            let name = try rename(names.nextPart, collision)
-            try files.syncFolder(folderPath)
-            try? files.remove(names.part)
-            return name
-        } catch {
-            try? files.remove(names.nextPart)
-            throw error
-        }
-    }
 
     /// Closes the part file and lets go of its lock: at the end of a run, when nobody writes any more.
     package func close() {

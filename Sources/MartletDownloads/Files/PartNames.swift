@@ -7,6 +7,9 @@ package struct PartNames: Hashable, Sendable {
     /// Its folder, with a slash at its end; empty for the process's own.
     package let folder: String
 
+    /// Its folder, as it can be opened.
+    package var folderPath: String { folder.isEmpty ? "." : folder }
+
     /// Behind the target's name: the bytes that have come.
     package static let partSuffix = ".martlet-part"
     /// Behind the target's name: what is known of them.
@@ -60,6 +63,12 @@ package struct PartNames: Hashable, Sendable {
             stem = stem.dropLast()
         }
         return PartNames(target: folder + stem + mark + suffix)
+    }
+
+    /// The names that a complete file may get, in the order in which they are tried.
+    package func candidates(_ collision: DownloadOptions.Collision) -> some Sequence<String> {
+        let (first, last) = (self, collision == .rename ? 999 : 0)
+        return (0...last).lazy.map { $0 == 0 ? first.target : first.numbered($0).target }
     }
 
     /// The name of a file by what its server, or else its URL, proposes: one component that is neither hidden nor looks

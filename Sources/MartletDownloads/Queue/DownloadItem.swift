@@ -41,6 +41,9 @@ package struct DownloadItem: Sendable {
     /// How many bytes there are in all; `nil` while that is not known.
     package var totalByteCount: UInt64?
 
+    /// What is known of the file that was to get its name, until it is known what came of that.
+    package var publication: DownloadPublication?
+
     /// How many later places are kept.
     package static let moveLimit = 8
 
@@ -67,7 +70,8 @@ package struct DownloadItem: Sendable {
 
     /// What is run: into the folder as long as the name is not known, and to the file of that name from then on.
     package var plan: DownloadJob.Plan {
-        DownloadJob.Plan(url: url, target: path.map { .file($0) } ?? target, options: options)
+        DownloadJob.Plan(
+            url: url, target: path.map { .file($0) } ?? target, options: options, publication: publication)
     }
 
     /// The file's name, as far as it is known; for telling two downloads of one file.

@@ -42,6 +42,19 @@ extension DownloadItemCodec {
             writer.write(UInt8(4))
             write(error, to: &writer)
         }
+        writer.write(item.publication != nil)
+        if let publication = item.publication {
+            write(publication.result, to: &writer)
+            write(publication.part, to: &writer)
+            writer.write(publication.copy != nil)
+            if let copy = publication.copy { write(copy, to: &writer) }
+        }
+    }
+
+    private static func write(_ mark: FileMark, to writer: inout RecordWriter) {
+        writer.write(mark.number)
+        writer.write(mark.device)
+        writer.write(UInt64(bitPattern: mark.modificationTime))
     }
 
     private static func write(_ url: HTTPURL, to writer: inout RecordWriter) {
@@ -95,7 +108,9 @@ extension DownloadItemCodec {
 
     // MARK: Reading
 
-    static func item(_ reader: inout RecordReader) throws(RecordReader.Fault) -> DownloadItem {
+    static func item(
+        _ reader: inout RecordReader, version: UInt16
+    ) throws(RecordReader.Fault) -> DownloadItem {
         let id = DownloadID(try reader.number("number"))
         let order: UInt64 = try reader.number("order")
         let level: UInt8 = try reader.number("priority")
@@ -127,7 +142,24 @@ extension DownloadItemCodec {
             throw reader.fault("options")
         }
         item.stage = try stage(&reader)
+        if version > 1, try reader.flag("publication") { item.publication = try publication(&reader) }
         return item
+    }
+
+    private static func publication(
+        _ reader: inout RecordReader
+    ) throws(RecordReader.Fault) -> DownloadPublication {
+        let result = try result(&reader)
+        guard result.path.isAbsolute else { throw reader.fault("file") }
+        let part = try mark(&reader)
+        return DownloadPublication(
+            result: result, part: part, copy: try reader.flag("copy") ? try mark(&reader) : nil)
+    }
+
+    private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FileMark {
+        FileMark(
+            number: try reader.number("mark"), device: try reader.number("mark"),
+            modificationTime: Int64(bitPattern: try reader.number("mark")))
     }
 
     private static func stage(

@@ -7,7 +7,7 @@ import SystemPackage
 /// | offset | bytes | |
 /// |---|---|---|
 /// | 0 | 4 | `MRTd` |
-/// | 4 | 2 | version, 1 |
+/// | 4 | 2 | version, 2; 1 where nothing can be noted of a file that is about to get its name |
 /// | 6 | 2 | 0 |
 /// | 8 | 4 | length of what follows the preamble, which ends the file |
 /// | 12 | 4 | CRC-32 of the 12 bytes before and of what follows |
@@ -16,7 +16,7 @@ import SystemPackage
 /// told from one of a later version. User info of URLs and fields that hold credentials are not written.
 package enum DownloadItemCodec {
     /// The version that is written, and the latest that is read.
-    package static let version: UInt16 = 1
+    package static let version: UInt16 = 2
     /// The longest file.
     package static let byteLimit = 4 << 20
     /// The bytes before what is known of the download.
@@ -64,7 +64,7 @@ package enum DownloadItemCodec {
         guard version > 0, flags == 0 else { throw .foreign }
         do throws(RecordReader.Fault) {
             var reader = RecordReader(bytes[preambleByteCount...])
-            let item = try item(&reader)
+            let item = try item(&reader, version: version)
             guard reader.remainingCount == 0 else { throw reader.fault("end") }
             return item
         } catch {

@@ -26,9 +26,10 @@ extension DownloadManager {
                 progress.totalByteCount = item.totalByteCount
                 progress.resumedByteCount = item.completedByteCount
             }
-            managed[item.id] = Managed(item: item, status: status)
+            let place = DownloadPlace(item)
+            managed[item.id] = Managed(item: item, place: place, status: status)
             // One that is only still to be removed was cancelled already, for all who look.
-            if phase != .removing { registry.add(item.id, status) }
+            if phase != .removing { registry.add(item.id, status, place) }
             if phase == .finished { status.end() } else { take(item) }
             arrivals.append(arrival(item, phase))
         }
@@ -38,8 +39,9 @@ extension DownloadManager {
     /// Takes up a download that was added and is on the disk.
     func enter(_ item: DownloadItem) {
         let status = DownloadStatus(.waiting)
-        managed[item.id] = Managed(item: item, status: status)
-        registry.add(item.id, status)
+        let place = DownloadPlace(item)
+        managed[item.id] = Managed(item: item, place: place, status: status)
+        registry.add(item.id, status, place)
         log.add(.added(item.id))
         apply(machine.add([arrival(item, .waiting)], now: now()))
     }
@@ -75,7 +77,12 @@ extension DownloadManager {
         let order = ManagedRun.Order(
             plan: entry.item.plan, movedURLs: entry.item.movedURLs, status: entry.status, slots: slots,
             prepare: prepare, make: make,
-            named: { [weak self] path in await self?.name(id, path) })
+            named: { [weak self] path in await self?.name(id, path) },
+            noting: { [weak self] publication in
+                // Without the manager nobody would write it down: the next one goes on.
+                guard let self else { throw CancellationError() }
+                await self.note(id, run, publication)
+            })
         // The manager is not held, so that letting go of it ends the runs; the store is, and with it the directory's lock.
         runs.add { [weak self, store] in
             let outcome = await run.run(order)
@@ -112,6 +119,14 @@ extension DownloadManager {
         await save([id])
     }
 
+    /// Writes down what is known of a file that is about to get its name. Where that fails, which is told, the download goes
+    /// on: only a process that is killed at this very point would need it.
+    private func note(_ id: DownloadID, _ run: ManagedRun, _ publication: DownloadPublication?) async {
+        guard let entry = managed[id], entry.run === run else { return }
+        managed[id]?.item.publication = publication
+        await save([id])
+    }
+
     private func end(_ id: DownloadID, _ run: ManagedRun, _ outcome: ManagedRun.Outcome) async {
         defer { run.settle() }
         guard let entry = managed[id], entry.run === run else { return }
@@ -126,6 +141,7 @@ extension DownloadManager {
         switch (machine.phase(of: id), outcome) {
         case (.recording, .finished(let result)):
             managed[id]?.item.stage = .finished(result)
+            managed[id]?.item.publication = nil
             managed[id]?.item.path = result.path
             managed[id]?.item.completedByteCount = result.byteCount
             managed[id]?.item.totalByteCount = result.byteCount

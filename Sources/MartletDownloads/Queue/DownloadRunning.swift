@@ -5,8 +5,9 @@ package import SystemPackage
 /// What a manager asks of a download: one file, as often as it is run.
 package protocol DownloadRunning: Sendable {
     /// Runs until the file is there. Cancelling the task keeps what has come and throws `CancellationError`.
-    /// - Throws: An ``HTTPError``; `CancellationError`.
-    func run() async throws -> DownloadResult
+    /// - Parameter noting: Told what is to be known of the file before it gets its name; returns when that is on the disk.
+    /// - Throws: An ``HTTPError``; `CancellationError`; what `noting` throws.
+    func run(noting: @escaping DownloadJob.Noting) async throws -> DownloadResult
     /// Says where the file is now, before the next run.
     func move(to url: HTTPURL)
     /// Changes how fast it may go, at once.

@@ -33,6 +33,8 @@ final class ManagedRun: Sendable {
         var make: DownloadFactory
         /// Told the file's name as soon as it is known, where it was not.
         var named: @Sendable (FilePath) async -> Void
+        /// Told what is to be known of the file before it gets its name.
+        var noting: DownloadJob.Noting
     }
 
     private enum Signal: Sendable {
@@ -125,7 +127,7 @@ final class ManagedRun: Sendable {
                 return state.bandwidth
             }
             if let bandwidth { job.setBandwidth(bandwidth) }
-            return .finished(try await job.run())
+            return .finished(try await job.run(noting: order.noting))
         } catch is CancellationError {
             return .stopped
         } catch let error as HTTPError {

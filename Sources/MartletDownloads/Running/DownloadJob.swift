@@ -18,21 +18,33 @@ package final class DownloadJob: Sendable {
         package var target: DownloadTarget
         /// How.
         package var options: DownloadOptions
+        /// What an earlier run noted when it was about to give the file its name, where it is not known whether it did.
+        package var publication: DownloadPublication?
 
         /// A plan.
-        package init(url: HTTPURL, target: DownloadTarget, options: DownloadOptions) {
+        package init(
+            url: HTTPURL, target: DownloadTarget, options: DownloadOptions,
+            publication: DownloadPublication? = nil
+        ) {
             self.url = url
             self.target = target
             self.options = options
+            self.publication = publication
         }
     }
 
-    private struct State {
+    /// Told what is to be known of a file that is about to get its name, before it does; and `nil` where what was told before
+    /// does not hold any more. What it throws ends the run, with what has come kept.
+    package typealias Noting = @Sendable (DownloadPublication?) async throws -> Void
+
+    struct State {
         var url: HTTPURL
         /// Where it was before somebody moved it.
         var earlier: [HTTPURL] = []
         /// The file's name, once it is known.
         var target: String?
+        /// What was noted before the file was to get its name, until it is known that it has it.
+        var publication: DownloadPublication?
     }
 
     let plan: Plan
@@ -42,7 +54,7 @@ package final class DownloadJob: Sendable {
     let files: any FileSystem
     private let bandwidth: BandwidthGroup
     /// Guards the above: runs, and whoever asks between them.
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     /// A download that does not run yet.
     /// - Parameters:
@@ -64,7 +76,7 @@ package final class DownloadJob: Sendable {
         bandwidth = BandwidthGroup(session, limit: BandwidthLimit(down: plan.options.bandwidth))
         var target: String?
         if case .file(let path) = plan.target { target = path.string }
-        state = Mutex(State(url: plan.url, target: target))
+        state = Mutex(State(url: plan.url, target: target, publication: plan.publication))
     }
 
     /// The file's name, once it is known.
@@ -75,9 +87,17 @@ package final class DownloadJob: Sendable {
 
     /// Runs until the file is there. When the task is cancelled, what has come is kept, as far as another run can go on
     /// with it, and no connection or file is open any more.
-    /// - Throws: An `HTTPError`; `CancellationError`.
-    package func run() async throws -> DownloadResult {
-        try await DownloadRun(self).run()
+    ///
+    /// Where an earlier run gave the file its name and could not tell it, that is found out, and nothing is fetched.
+    /// - Parameter noting: Told before the file gets its name, by what it will be known under it.
+    /// - Throws: An `HTTPError`; `CancellationError`; what `noting` throws.
+    package func run(noting: @escaping Noting = { _ in }) async throws -> DownloadResult {
+        if let publication = state.withLock({ $0.publication }) {
+            if let result = try await complete(publication) { return result }
+            state.withLock { $0.publication = nil }
+            try await noting(nil)
+        }
+        return try await DownloadRun(self, noting: noting).run()
     }
 
     /// The file is elsewhere from the next run on. What has come is kept where the validators are the same there.
@@ -103,6 +123,10 @@ package final class DownloadJob: Sendable {
             do throws(StorageError) {
                 _ = try files.status(at: names.part)
             } catch {
+                // A record without its bytes says nothing, and belongs to nobody who has them.
+                if error.isMissingFile {
+                    for path in [names.record, names.nextRecord] { try? files.remove(path) }
+                }
                 return true
             }
             guard let part = try? PartFile.open(names, files: files) else { return false }
@@ -244,31 +268,6 @@ package final class DownloadJob: Sendable {
             return try files.status(at: path).kind
         } catch {
             return nil
-        }
-    }
-
-    /// Gives the complete file its name.
-    func publish(_ part: PartFile, total: UInt64, modified: Int64?) async throws -> FilePath {
-        let options = plan.options
-        let result = await BlockingWorkers.shared.run { () -> Result<String, StorageError> in
-            do throws(StorageError) {
-                return .success(
-                    try part.publish(
-                        total: total, options.collision, modified: options.keepsRemoteTime ? modified : nil))
-            } catch {
-                return .failure(error)
-            }
-        }
-        switch result {
-        case .success(let name):
-            state.withLock { $0.target = name }
-            return FilePath(name)
-        case .failure(let error):
-            var failure = HTTPError(storage: error, origin: url.origin.description)
-            failure.phase = .evaluating
-            if error.isExistingFile { failure.code = .fileExists }
-            failure.keptFile = FilePath(part.names.part)
-            throw failure
         }
     }
 }

@@ -2,6 +2,7 @@ import MartletClient
 import MartletStorage
 import MartletTransport
 import Synchronization
+import SystemPackage
 
 extension DownloadRun {
     func checkpoint() async {
@@ -80,11 +81,11 @@ extension DownloadRun {
                 file.file, total: total, files: files)
         }
         try Task.checkCancellation()
-        let path = try await job.publish(file, total: total, modified: machine.modified)
-        return DownloadResult(
-            path: path, byteCount: total, resumedByteCount: machine.resumedByteCount,
+        let result = DownloadResult(
+            path: FilePath(file.names.target), byteCount: total, resumedByteCount: machine.resumedByteCount,
             receivedByteCount: machine.receivedByteCount, verified: wanted,
             url: machine.place ?? job.url.withoutUserInfo)
+        return try await job.publish(file, result, modified: machine.modified, noting: noting)
     }
 }
 

@@ -46,13 +46,15 @@ final class DownloadRun: Sendable {
     let files: any FileSystem
     let url: HTTPURL
     let options: DownloadOptions
+    let noting: DownloadJob.Noting
     private let signals: AsyncStream<Signal>
     let signal: AsyncStream<Signal>.Continuation
     /// Guards the above: transfers' tasks and their workers.
     let state: Mutex<State>
 
-    init(_ job: DownloadJob) {
+    init(_ job: DownloadJob, noting: @escaping DownloadJob.Noting) {
         self.job = job
+        self.noting = noting
         session = job.session
         files = job.files
         url = job.url
@@ -124,6 +126,9 @@ final class DownloadRun: Sendable {
                         _ = await keep()
                         throw error
                     }
+                } catch let unsynced as DownloadJob.UnsyncedName {
+                    // The bytes have their name, and nothing is left to be kept under the other one.
+                    throw unsynced.error
                 } catch var error as HTTPError {
                     // All of it is there; what is wrong is the place it should go to, or the disk.
                     guard await keep() else { throw error.withoutKeptBytes }

@@ -1,5 +1,6 @@
 import MartletClient
 import Synchronization
+import SystemPackage
 
 /// Runs a download that belongs to no manager.
 actor SoleDownload: Download.Controller {
@@ -18,6 +19,10 @@ actor SoleDownload: Download.Controller {
         self.job = job
         self.status = status
     }
+
+    nonisolated var url: HTTPURL { job.url.withoutUserInfo }
+    nonisolated var target: DownloadTarget { job.plan.target }
+    nonisolated var path: FilePath? { job.path }
 
     static func nextID() -> DownloadID { DownloadID(lastNumber.add(1, ordering: .relaxed).newValue) }
 

@@ -70,8 +70,8 @@ package final class FaultyFileSystem: FileSystem {
         var pieceLimit = Int.max
         /// Calls until nothing works any more, as after the end of the process.
         var callsLeft = Int.max
-        /// What happens before the next call of a kind.
-        var interludes: [Call: @Sendable () -> Void] = [:]
+        /// What happens before the next call of a kind, on a path or on any.
+        var interludes: [Call: (path: String?, body: @Sendable () -> Void)] = [:]
     }
 
     private let base: any FileSystem
@@ -108,9 +108,11 @@ package final class FaultyFileSystem: FileSystem {
         state.withLock { $0.callsLeft = calls }
     }
 
-    /// Has something happen just before the next call of a kind, on the thread that makes it.
-    package func interrupt(_ call: Call, with body: @escaping @Sendable () -> Void) {
-        state.withLock { $0.interludes[call] = body }
+    /// Has something happen just before the next call of a kind, on the thread that makes it; once. It may say what happens
+    /// before the call behind that one.
+    /// - Parameter path: Which path the call must be about, to the letter; of two the new one. `nil` for any.
+    package func interrupt(_ call: Call, at path: String? = nil, with body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.interludes[call] = (path, body) }
     }
 
     /// Makes all calls work again.
@@ -237,7 +239,12 @@ package final class FaultyFileSystem: FileSystem {
     // MARK: Faults
 
     private func check(_ call: Call, _ path: String) throws(StorageError) {
-        let interlude = state.withLock { $0.interludes.removeValue(forKey: call) }
+        let interlude = state.withLock { state -> (@Sendable () -> Void)? in
+            guard let interlude = state.interludes[call], interlude.path == nil || interlude.path == path
+            else { return nil }
+            state.interludes[call] = nil
+            return interlude.body
+        }
         interlude?()
         let code = state.withLock { state -> Int32? in
             state.counts[call, default: 0] += 1

@@ -225,7 +225,7 @@ extension FileStatus {
         self.init(
             kind: kind, byteCount: UInt64(clamping: status.st_size),
             allocatedByteCount: UInt64(clamping: status.st_blocks) &* 512,
-            identity: UInt64(status.st_ino),
+            identity: UInt64(status.st_ino), device: UInt64(status.st_dev),
             modificationTime: Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec),
             access: FileAccess(mode: status.st_mode, owner: status.st_uid))
     }

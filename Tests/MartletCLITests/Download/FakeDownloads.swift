@@ -43,6 +43,9 @@ final class FakeDownloads: DownloadStarting {
         func resume(from url: HTTPURL?) async throws {}
         func cancel() async {}
         func setPriority(_ priority: DownloadPriority) async {}
+        var url: HTTPURL { plan.url }
+        var target: DownloadTarget { plan.target }
+        var path: FilePath? { nil }
     }
 
     private struct State {

@@ -54,3 +54,19 @@ final class PartFolder {
         try files.write(all: bytes(range, version: version), to: file, at: range.lowerBound)
     }
 }
+
+extension PartFile {
+    /// Gives the complete file its name, in all of its steps, in a folder that can be synced.
+    func publish(
+        total: UInt64, _ collision: DownloadOptions.Collision, modified: Int64?
+    ) throws(StorageError) -> String {
+        _ = try seal(total: total, modified: modified)
+        var name = try publish(collision)
+        if name == nil {
+            _ = try copy(total: total, modified: modified)
+            name = try publishCopy(collision)
+        }
+        if let fault = name?.fault { throw fault }
+        return name?.path ?? ""
+    }
+}

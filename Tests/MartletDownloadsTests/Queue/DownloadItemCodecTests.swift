@@ -30,6 +30,12 @@ struct DownloadItemCodecTests {
                 .accept: "image/*",
             ],
             request: RequestOptions(timeouts: Timeouts(connect: .seconds(3))))
+        item.publication = DownloadPublication(
+            result: DownloadResult(
+                path: "/data/new/f.bin", byteCount: 400, receivedByteCount: 400,
+                url: try HTTPURL("https://u:secret@c.example/x")),
+            part: FileMark(number: .max, device: 9, modificationTime: -1),
+            copy: FileMark(number: 3, device: 9, modificationTime: .max))
         return item
     }
 
@@ -53,6 +59,11 @@ struct DownloadItemCodecTests {
         #expect(options.sequentialWindow == .mebibytes(3) && options.byteLimit == .gibibytes(1))
         #expect(options.keepsRemoteTime && options.headers == [.accept: "image/*"])
         #expect(options.request.timeouts?.connect == .seconds(3))
+        let publication = try #require(item.publication)
+        #expect(publication.result.path == "/data/new/f.bin" && publication.result.byteCount == 400)
+        #expect(try publication.result.url == HTTPURL("https://c.example/x"))
+        #expect(publication.part == FileMark(number: .max, device: 9, modificationTime: -1))
+        #expect(publication.copy == FileMark(number: 3, device: 9, modificationTime: .max))
         guard case .waiting = item.stage else {
             Issue.record("\(item.stage)")
             return
@@ -127,12 +138,26 @@ struct DownloadItemCodecTests {
 
     @Test("A whole one of a later version says which, and another file is foreign")
     func versions() throws {
-        #expect(throws: DownloadItemFault.version(2)) {
+        #expect(throws: DownloadItemFault.version(3)) {
             try DownloadItemCodec.decode(DownloadItemCodecTests.later(try bytes()))
         }
         #expect(throws: DownloadItemFault.foreign) {
             try DownloadItemCodec.decode(Array("GIF89a, which is no download".utf8))
         }
+    }
+
+    @Test("One of the version before is read: it knows nothing of a file that is about to get its name")
+    func earlierVersion() throws {
+        var item = try DownloadItemCodecTests.item()
+        item.publication = nil
+        var bytes = try DownloadItemCodec.encode(item)
+        // There the state came last.
+        #expect(bytes.removeLast() == 0)
+        bytes[4] = 1
+        let count = UInt32(bytes.count - 16)
+        for place in 0..<4 { bytes[8 + place] = UInt8(truncatingIfNeeded: count >> (8 * UInt32(place))) }
+        let read = try DownloadItemCodec.decode(DownloadItemCodecTests.sealed(bytes))
+        #expect(read.id == item.id && read.order == item.order && read.publication == nil)
     }
 
     @Test("Any field beyond its bounds is a fault, though the checksum is right", arguments: 0..<200)
@@ -160,7 +185,7 @@ struct DownloadItemCodecTests {
     /// The bytes as a later version of the form would have them.
     static func later(_ bytes: [UInt8]) -> [UInt8] {
         var later = bytes
-        later[4] = 2
+        later[4] = 3
         return sealed(later)
     }
 

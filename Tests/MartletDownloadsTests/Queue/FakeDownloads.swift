@@ -22,6 +22,8 @@ final class FakeDownloads: Sendable {
         var plans: [DownloadJob.Plan] = []
         var moves: [String] = []
         var bandwidths: [Int?] = []
+        /// What it was given of runs that were about to give the file its name.
+        var publications: [DownloadPublication] = []
         /// Bytes that are kept.
         var kept: UInt64 = 0
     }
@@ -149,7 +151,11 @@ private final class FakeDownload: DownloadRunning {
 
     var path: FilePath? { known.withLock { $0 } }
 
-    func run() async throws -> DownloadResult {
+    func run(noting: @escaping DownloadJob.Noting) async throws -> DownloadResult {
+        if let publication = plan.publication {
+            all.change(name) { $0.publications.append(publication) }
+            return publication.result
+        }
         let url = place.withLock { $0 }
         let (name, host) = (name, "\(url.host):\(url.port)")
         all.change(name) { $0.plans.append(self.plan) }
@@ -172,10 +178,14 @@ private final class FakeDownload: DownloadRunning {
             switch verdict {
             case .finish:
                 status.become(.verifying)
-                isFinished = true
-                return DownloadResult(
+                let result = DownloadResult(
                     path: path ?? "/", byteCount: 100, resumedByteCount: progress.resumedByteCount,
                     receivedByteCount: 100 - progress.resumedByteCount, url: url)
+                try await noting(
+                    DownloadPublication(
+                        result: result, part: FileMark(number: 7, device: 1, modificationTime: -5)))
+                isFinished = true
+                return result
             case .fail(let code): throw HTTPError(code, phase: .receivingBody, message: "as the test says")
             case nil: continue
             }

@@ -1,0 +1,125 @@
+import Glibc
+package import MartletStorage
+import Synchronization
+
+// A complete file gets its name in steps, so that it can be noted in between by what it will be known under that name.
+// Whatever fails before it has the name, the bytes and the record stay.
+extension PartFile {
+    /// Ends the file where it has to end, gives it its time and syncs it, so that nothing but its name is missing.
+    /// - Parameters:
+    ///   - total: How long it has to be.
+    ///   - modified: When it was written last, in seconds since 1970; nil for now.
+    /// - Returns: By what it is known, whatever its name.
+    package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileMark {
+        try state.withLock { state throws(StorageError) in
+            var length = try files.status(of: state.file).byteCount
+            if length > total {
+                // Somebody else put it there: what was fetched ends where the file does.
+                try files.truncate(state.file, to: total)
+                length = total
+            }
+            guard length == total else {
+                throw StorageError(operation: "length \(length), not \(total)", path: names.part, code: EIO)
+            }
+            if let modified { try files.setModificationTime(modified, of: state.file) }
+            try sync(&state)
+            return FileMark(try files.status(of: state.file))
+        }
+    }
+
+    /// Gives the file its name.
+    /// - Returns: The name it got; nil where it cannot be moved there (`EXDEV`), though a copy may.
+    package func publish(
+        _ collision: DownloadOptions.Collision
+    ) throws(StorageError) -> PublishedName? {
+        try state.withLock { _ throws(StorageError) in
+            do throws(StorageError) {
+                return settle(try rename(names.part, collision))
+            } catch  where error.code == EXDEV {
+                return nil
+            }
+        }
+    }
+
+    /// How much of a file is copied at a time: 1 MiB.
+    private static let pieceByteCount: UInt64 = 1 << 20
+
+    /// Makes a copy of the file beside it, synced, which may get the name where the file itself cannot: parts of some folders
+    /// are other file systems' or of other quotas.
+    /// - Parameters:
+    ///   - total: How long the file is.
+    ///   - modified: When it was written last, in seconds since 1970; nil for now.
+    /// - Returns: By what the copy is known, whatever its name.
+    package func copy(total: UInt64, modified: Int64?) throws(StorageError) -> FileMark {
+        try state.withLock { state throws(StorageError) in
+            _ = try remove(names.nextPart)
+            do throws(StorageError) {
+                let copy = try files.open(names.nextPart, for: .creatingShared)
+                var offset: UInt64 = 0
+                while offset < total {
+                    let count = Int(min(total - offset, PartFile.pieceByteCount))
+                    let bytes = try files.read(state.file, count: count, at: offset)
+                    guard bytes.count == count else {
+                        throw StorageError(operation: "read", path: names.part, code: EIO)
+                    }
+                    try files.write(all: bytes, to: copy, at: offset)
+                    offset += UInt64(count)
+                }
+                if let modified { try files.setModificationTime(modified, of: copy) }
+                try files.sync(copy)
+                return FileMark(try files.status(of: copy))
+            } catch {
+                try? files.remove(names.nextPart)
+                throw error
+            }
+        }
+    }
+
+    /// Gives the copy the name. Where that fails it is removed.
+    /// - Returns: The name it got.
+    package func publishCopy(_ collision: DownloadOptions.Collision) throws(StorageError) -> PublishedName {
+        try state.withLock { _ throws(StorageError) in
+            do throws(StorageError) {
+                return settle(try rename(names.nextPart, collision), removing: [names.part])
+            } catch {
+                try? files.remove(names.nextPart)
+                throw error
+            }
+        }
+    }
+
+    /// Removes a copy that is not to have the name.
+    package func removeCopy() {
+        try? files.remove(names.nextPart)
+    }
+
+    private func settle(_ name: String, removing others: [String] = []) -> PublishedName {
+        do throws(StorageError) {
+            try files.syncFolder(folderPath)
+        } catch {
+            return PublishedName(path: name, fault: error)
+        }
+        // It is there, whatever becomes of the record now: without its bytes it says nothing.
+        // A process that was killed may have left the beginnings of others.
+        for path in others + [names.record, names.nextRecord, names.nextPart] { try? files.remove(path) }
+        return PublishedName(path: name)
+    }
+
+    private func rename(
+        _ source: String, _ collision: DownloadOptions.Collision
+    ) throws(StorageError) -> String {
+        if case .overwrite = collision {
+            try files.rename(source, to: names.target)
+            return names.target
+        }
+        for candidate in names.candidates(collision) {
+            do throws(StorageError) {
+                try files.renameWithoutReplacing(source, to: candidate)
+                return candidate
+            } catch  where error.code == EEXIST {
+                continue
+            }
+        }
+        throw StorageError(operation: "rename", path: names.target, code: EEXIST)
+    }
+}

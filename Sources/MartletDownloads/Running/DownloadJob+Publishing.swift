@@ -1,0 +1,139 @@
+import MartletClient
+import MartletStorage
+import MartletTransport
+import Synchronization
+import SystemPackage
+
+extension DownloadJob {
+    /// A complete file that has its name, in a folder that could not be synced.
+    struct UnsyncedName: Error {
+        let error: HTTPError
+    }
+
+    /// Gives the complete file its name.
+    /// - Parameters:
+    ///   - part: The file.
+    ///   - result: What there is to tell of it; its path is the name it is to get.
+    ///   - modified: When it was written last on the server, in seconds since 1970.
+    ///   - noting: Told before it gets the name.
+    /// - Returns: The result, with the name it got.
+    /// - Throws: An `HTTPError` where it has no name; ``UnsyncedName`` where it has one that may not last; `CancellationError`;
+    ///   what `noting` throws.
+    func publish(
+        _ part: PartFile, _ result: DownloadResult, modified: Int64?, noting: Noting
+    ) async throws -> DownloadResult {
+        let (total, collision) = (result.byteCount, plan.options.collision)
+        let modified = plan.options.keepsRemoteTime ? modified : nil
+        var later = result
+        // What a run tells that finds it: all of it was there before.
+        (later.resumedByteCount, later.receivedByteCount) = (total, 0)
+        let mark = try await step(part) { () throws(StorageError) in
+            try part.seal(total: total, modified: modified)
+        }
+        var publication = DownloadPublication(result: later, part: mark)
+        try await note(publication, noting)
+        var name = try await step(part) { () throws(StorageError) in try part.publish(collision) }
+        if name == nil {
+            publication.copy = try await step(part) { () throws(StorageError) in
+                try part.copy(total: total, modified: modified)
+            }
+            do {
+                try await note(publication, noting)
+            } catch {
+                await BlockingWorkers.shared.run { part.removeCopy() }
+                throw error
+            }
+            name = try await step(part) { () throws(StorageError) in try part.publishCopy(collision) }
+        }
+        guard let name else { return result }
+        var published = result
+        published.path = try settle(name, total)
+        return published
+    }
+
+    /// Finds out whether the file of an earlier run got its name, and does what that run left to be done.
+    /// - Returns: What is to be told of it; nil where it did not get its name.
+    /// - Throws: An `HTTPError`.
+    func complete(_ publication: DownloadPublication) async throws -> DownloadResult? {
+        let (files, collision) = (files, plan.options.collision)
+        let found = await BlockingWorkers.shared.run { () -> Result<PublishedName?, StorageError> in
+            do throws(StorageError) {
+                return .success(try publication.complete(collision, files: files))
+            } catch {
+                return .failure(error)
+            }
+        }
+        var result = publication.result
+        switch found {
+        case .failure(let error): throw failure(error)
+        case .success(nil): return nil
+        case .success(let name?):
+            do {
+                result.path = try settle(name, result.byteCount)
+            } catch let unsynced as UnsyncedName {
+                throw unsynced.error
+            }
+        }
+        let byteCount = result.byteCount
+        status.events.add(.started(resumedByteCount: byteCount))
+        status.progress.update {
+            var progress = DownloadProgress()
+            progress.completedByteCount = byteCount
+            progress.totalByteCount = byteCount
+            progress.resumedByteCount = byteCount
+            progress.isFinished = true
+            return progress
+        }
+        return result
+    }
+
+    private func note(_ publication: DownloadPublication, _ noting: Noting) async throws {
+        state.withLock { $0.publication = publication }
+        try await noting(publication)
+        // Whoever was to be told may have been waited for, and the run been stopped meanwhile.
+        try Task.checkCancellation()
+    }
+
+    /// Takes up the name that the file has.
+    private func settle(_ name: PublishedName, _ total: UInt64) throws -> FilePath {
+        state.withLock { state in
+            state.target = name.path
+            if name.fault == nil { state.publication = nil }
+        }
+        guard let fault = name.fault else { return FilePath(name.path) }
+        var error = failure(fault)
+        error.message =
+            "\(name.path): the file is complete, and may be gone after a power cut, since its folder could not be"
+            + " synced: \(fault)"
+        error.keptFile = FilePath(name.path)
+        error.keptByteCount = total
+        throw UnsyncedName(error: error)
+    }
+
+    private func failure(_ error: StorageError) -> HTTPError {
+        var failure = HTTPError(storage: error, origin: url.origin.description)
+        failure.phase = .evaluating
+        if error.isExistingFile { failure.code = .fileExists }
+        return failure
+    }
+
+    /// Does one step on a worker.
+    private func step<Value: Sendable>(
+        _ part: PartFile, _ body: @escaping @Sendable () throws(StorageError) -> Value
+    ) async throws -> Value {
+        let result = await BlockingWorkers.shared.run { () -> Result<Value, StorageError> in
+            do throws(StorageError) {
+                return .success(try body())
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch result {
+        case .success(let value): return value
+        case .failure(let error):
+            var failure = failure(error)
+            failure.keptFile = FilePath(part.names.part)
+            throw failure
+        }
+    }
+}

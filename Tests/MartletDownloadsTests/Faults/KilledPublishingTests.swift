@@ -1,0 +1,60 @@
+import Foundation
+import Martlet
+import MartletTesting
+import SystemPackage
+import Testing
+
+/// Processes that are killed when a file gets its name.
+@Suite("Killed where a file gets its name")
+struct KilledPublishingTests {
+    /// Where the process ends, and what was to become of a file of that name.
+    struct Point: Sendable, CustomTestStringConvertible {
+        var name: String
+        var collision: DownloadOptions.Collision
+
+        var testDescription: String { "\(name), \(collision)" }
+
+        static let all = ["noted", "named", "copied", "settled"].flatMap { name in
+            [DownloadOptions.Collision.fail, .overwrite, .rename].map { Point(name: name, collision: $0) }
+        }
+    }
+
+    @Test(
+        "D2: the next process finds the file that the killed one left, once, and fetches nothing again",
+        arguments: Point.all)
+    func found(_ point: Point) async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            let directory = scene.folder.path + "/queue"
+            let child = try await DownloadsChild.run(
+                [
+                    "managed", scene.url, scene.path.string, directory, "point=\(point.name)",
+                    "collision=\(point.collision.rawValue)",
+                ])
+            #expect(child.isKilled, "\(child)")
+            let isNamed = point.name != "noted"
+            #expect(try scene.folder.names().contains(RangeScene.name) == isNamed)
+            let count = scene.ranges.requests.count
+            let manager = try await DownloadManager(
+                session: scene.session, directory: FilePath(directory))
+            let id = try #require(manager.downloads.first)
+            let download = try #require(manager.download(id))
+            let result = try await download.value
+            #expect(result.path == scene.path && result.byteCount == Samples.one.byteCount)
+            if isNamed {
+                #expect(scene.ranges.requests.count == count, "asked again")
+                #expect(result.receivedByteCount == 0)
+            }
+            #expect(try scene.folder.names() == [RangeScene.name, "queue"])
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            await manager.close()
+            let next = try await DownloadManager(session: scene.session, directory: FilePath(directory))
+            try await next.allFinished
+            guard case .finished(let told) = next.download(id)?.state else {
+                Issue.record("it is not known as finished")
+                return
+            }
+            #expect(told.path == scene.path)
+            await next.close()
+        }
+    }
+}
