@@ -1,0 +1,72 @@
+import Foundation
+import Glibc
+import Martlet
+import MartletTesting
+import SystemPackage
+import Testing
+
+/// Servers that show another certificate all at once.
+@Suite("A certificate that changes within a download")
+struct CertificateChangeTests {
+    /// Leads connections to one of several sockets: a name that is one of theirs, and then another's.
+    private struct Switch {
+        let folder: DownloadFolder
+
+        var path: String { "\(folder.path)/s" }
+
+        func socket(_ name: String) -> OriginOptions.Binding { .unix(path: "\(folder.path)/\(name)") }
+
+        func lead(to name: String) throws {
+            try FileManager.default.createSymbolicLink(
+                atPath: path + "-", withDestinationPath: "\(folder.path)/\(name)")
+            // At once, so that there is no moment without a way.
+            guard unsafe rename(path + "-", path) == 0 else { throw CocoaError(.fileWriteUnknown) }
+        }
+    }
+
+    @Test(
+        "N13: when the certificate changes between two segments, the download fails, and what came stays",
+        arguments: [OriginTLS.Certificate.expired, .unknownAuthority, .wrongName, .selfSigned])
+    func betweenSegments(_ certificate: OriginTLS.Certificate) async throws {
+        // More than comes with the first request, and each request has a connection of its own.
+        let version = RangeVersion(20 << 20, entityTag: "\"segments\"")
+        let conduct = RangeConduct(version, acts: [.hold(request: 1, after: 1, "first")]).with {
+            $0.fields["Connection"] = "close"
+        }
+        let ranges = RangeOrigin(conduct)
+        let other = RangeOrigin(RangeConduct(version))
+        let folder = try DownloadFolder()
+        let way = Switch(folder: try DownloadFolder())
+        let good = OriginOptions(binding: way.socket("g"), tls: OriginTLS(.trusted))
+        let bad = OriginOptions(binding: way.socket("b"), tls: OriginTLS(certificate))
+        try await TestOrigin.withOrigin(good, handler: ranges.handler) { origin in
+            try await TestOrigin.withOrigin(bad, handler: other.handler) { _ in
+                defer { ranges.release() }
+                let session = RangeScene.session(for: origin) { $0.unixSocketPath = way.path }
+                let path = folder.file(RangeScene.name)
+                let url = "https://localhost/\(RangeScene.name)"
+                try way.lead(to: "g")
+                let download = try session.beginDownload(
+                    url, to: .file(path), options: RangeScene.options)
+                try await ranges.signals.wait(for: "first")
+                try way.lead(to: "b")
+                ranges.signals.raise("first go")
+                let error = await #expect(throws: HTTPError.self) { try await download.value }
+                #expect(error?.code == .tlsFailed, "\(String(describing: error))")
+                #expect(other.requests.isEmpty, "a request went to a server that cannot be trusted")
+                #expect(ranges.requests.count == 1)
+                #expect(try !folder.names().contains(RangeScene.name))
+                let kept = try #require(error?.keptByteCount)
+                #expect(kept <= 8 << 20)
+                // With the right one it goes on where it was.
+                try way.lead(to: "g")
+                ranges.play(RangeConduct(version))
+                let result = try await session.download(url, to: path, options: RangeScene.options)
+                #expect(result.resumedByteCount == kept)
+                #expect(try folder.names() == [RangeScene.name])
+                #expect(try folder.version(of: RangeScene.name, among: [version]) == 0)
+                await session.invalidateAndCancel()
+            }
+        }
+    }
+}

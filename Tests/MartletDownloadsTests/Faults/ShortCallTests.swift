@@ -1,0 +1,61 @@
+import Foundation
+import Martlet
+import MartletTesting
+import Testing
+
+@testable import MartletDownloads
+
+/// System calls that do less than they were asked for, or are interrupted.
+@Suite("Short and interrupted calls")
+struct ShortCallTests {
+    @Test("D8: a download through a session is whole where the disk takes and gives a few bytes at a time")
+    func shortWrites() async throws {
+        let conduct = RangeConduct(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
+        try await RangeScene.with(conduct) { scene in
+            let files = FaultyFileSystem()
+            files.limitPieces(to: 777)
+            var options = RangeScene.options
+            options.checksum = try Samples.sha256(Samples.one)
+            let status = DownloadStatus(.running)
+            let job = DownloadJob(
+                DownloadJob.Plan(url: try HTTPURL(scene.url), target: .file(scene.path), options: options),
+                session: scene.session, slots: FreeSlots(), status: status, files: files)
+            let result = try await job.run()
+            #expect(result.byteCount == Samples.one.byteCount && !result.verified.isEmpty)
+            #expect(files.count(of: .write) >= Int(Samples.one.byteCount) / 777)
+            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+        }
+    }
+
+    @Test("D8: a download in a process that a signal interrupts a thousand times a second is whole")
+    func signals() async throws {
+        let conduct = RangeConduct(Samples.one).with { $0.pace = RangePace(600_000) }
+        try await RangeScene.with(conduct) { scene in
+            let child = try await DownloadsChild.run(
+                ["one", scene.url, scene.path.string, "interrupts=1000", "checkpoint=50", "segments=1"])
+            #expect(child.line("finished bytes=\(Samples.one.byteCount)") != nil, "\(child)")
+            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(scene.ranges.requests.count == 1)
+        }
+    }
+
+    @Test(
+        "D8: calls that a signal interrupted are made again",
+        arguments: ["pwrite64", "fdatasync", "fsync", "fallocate", "flock", "recvfrom", "sendto"])
+    func interrupted(_ call: String) async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            // Each third call of the kind.
+            let trace =
+                "exec strace -f -qq -o /dev/null -e trace=\(call)"
+                + " -e inject=\(call):error=EINTR:when=1+3 \"$0\" \"$@\""
+            let child = try await DownloadsChild.run(
+                ["one", scene.url, scene.path.string, "checkpoint=50", "segments=1"], through: trace)
+            #expect(child.line("finished bytes=\(Samples.one.byteCount)") != nil, "\(child)")
+            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(scene.ranges.requests.count == 1)
+        }
+    }
+}
