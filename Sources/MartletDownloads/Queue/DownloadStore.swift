@@ -38,8 +38,12 @@ package final class DownloadStore: Sendable {
     /// A path from the root, whatever folder the process works in.
     package static func absolute(_ path: String) throws(HTTPError) -> String {
         guard !path.hasPrefix("/") else { return path }
+        // The folder itself goes without saying.
+        var rest = path[...]
+        while rest.hasPrefix("./") { rest = rest.dropFirst(2) }
         do throws(StorageError) {
-            return "\(try WorkingFolder.path())/\(path)"
+            let folder = try WorkingFolder.path()
+            return rest.isEmpty || rest == "." ? folder : "\(folder)/\(rest)"
         } catch {
             throw HTTPError(storing: error)
         }

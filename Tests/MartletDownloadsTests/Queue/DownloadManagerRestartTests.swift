@@ -137,7 +137,17 @@ struct DownloadManagerRestartTests {
         await scene.downloads.run("x")
         let folder = try WorkingFolder.path()
         #expect(scene.downloads.record("x").plans.first?.target == .file(FilePath("\(folder)/some/file")))
+        let id = try await manager.add("https://a.example/y", to: .folder("."))
+        #expect(manager.download(id)?.target == .folder(FilePath(folder)))
+        try await manager.add("https://a.example/z", to: "././z")
+        await scene.downloads.run("x", "y")
         await manager.close()
+        let next = try await scene.manager()
+        let downloads = next.downloads.compactMap { next.download($0) }
+        #expect(downloads.map(\.url.path) == ["/x", "/y", "/z"])
+        #expect(
+            downloads.map { $0.path?.string } == ["\(folder)/some/file", "\(folder)/y", "\(folder)/z"])
+        await next.close()
     }
 
     @Test("One manager at a time has a directory")
