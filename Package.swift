@@ -121,7 +121,10 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "MartletCLI",
-            dependencies: ["Martlet", "MartletTesting", "MartletCache", "MartletStorage", argumentParser],
+            dependencies: [
+                "Martlet", "MartletDownloads", "MartletTesting", "MartletCache", "MartletStorage",
+                argumentParser,
+            ],
             swiftSettings: strict),
         // What the fuzzer checks, as functions of bytes, so that the tests replay it without the fuzzer.
         .target(

@@ -48,9 +48,6 @@ struct DownloadCommand: AsyncParsableCommand {
     }
 
     private static func status(of group: OptionGroup) async throws(UsageError) -> ExitStatus {
-        guard group.download.stateFolder == nil else {
-            throw UsageError("option --state: queues that outlive the program are not supported yet")
-        }
         var lists: [DownloadListEntry] = []
         for name in group.download.lists {
             let bytes = try InputFile.contents(of: name)
@@ -58,20 +55,26 @@ struct DownloadCommand: AsyncParsableCommand {
                 of: bytes, named: name, takesBracesLiterally: group.transfer.takesBracesLiterally)
         }
         let caller = try await CallerPlan.load(group.transfer)
-        let plans = try DownloadPlan.plans(for: group, lists: lists, caller: caller)
+        var plans = try DownloadPlan.plans(for: group, lists: lists, caller: caller)
         let session = HTTPSession(configuration: try await configuration(group, plans, caller))
         let form = DownloadForm(
             group.global, isTerminal: Console.errorIsTerminal, usesUnicode: Environment.speaksUTF8
         ) { Environment[$0] }
+        let managed = try await ManagedDownloads.open(group, plans, caller, session)
+        if let managed { plans = managed.plans }
         let wish = group.download
         let screen = DownloadScreen(form: form, fileCount: plans.count)
         let runner = DownloadRunner(
-            plans: plans, group: group, starter: SessionDownloads(session: session), screen: screen,
-            limits: (wish.fileLimit, wish.fileLimitPerHost))
+            plans: plans, group: group, starter: managed ?? SessionDownloads(session: session),
+            screen: screen, limits: managed == nil ? (wish.fileLimit, wish.fileLimitPerHost) : nil)
+        if let managed { await tellFindings(of: managed, on: screen, form) }
+        let warning = managed.map { tellFaults(of: $0, on: screen) }
         // Unstructured: it ends with the session.
         let telling = group.global.isVerbose ? tellEvents(of: session, on: screen, form) : nil
         let status = await runner.run { await Interrupts.next() }
+        await managed?.close()
         telling?.cancel()
+        warning?.cancel()
         if let name = group.transfer.cookieOutput, let jar = session.configuration.cookies {
             await CookiePlan.write(jar, to: name, group.global)
         }
@@ -82,7 +85,9 @@ struct DownloadCommand: AsyncParsableCommand {
         _ group: OptionGroup, _ plans: [DownloadPlan], _ caller: CallerPlan
     ) async throws(UsageError) -> SessionConfiguration {
         let options = group.transfer
-        let usesTLS = options.followsRedirects || plans.contains { $0.url.scheme == .https }
+        let usesTLS =
+            options.followsRedirects || group.download.stateFolder != nil
+            || plans.contains { $0.url.scheme == .https }
         var configuration = try SessionPlan.configuration(for: options, usesTLS: usesTLS)
         if let rate = group.download.rate {
             configuration.bandwidth.total.down = .bytesPerSecond(rate)
@@ -95,6 +100,37 @@ struct DownloadCommand: AsyncParsableCommand {
             configuration.cookies = jar
         }
         return configuration
+    }
+
+    /// What was found in the directory, where it is worth a word.
+    private static func tellFindings(
+        of managed: ManagedDownloads, on screen: DownloadScreen, _ form: DownloadForm
+    ) async {
+        for event in managed.manager.pastEvents {
+            switch event {
+            case .itemSetAside(let path, let reason):
+                await screen.warn("a download of the queue is lost: \(path): \(reason)")
+            case .itemLeftAlone(let path, let reason):
+                await screen.warn("a download of the queue is left alone: \(path): \(reason)")
+            default: break
+            }
+        }
+        if managed.plans.isEmpty, form.tellsPeople {
+            await screen.say("nothing is left to download")
+        }
+    }
+
+    /// What cannot be written to the directory, while the downloads go on.
+    private static func tellFaults(
+        of managed: ManagedDownloads, on screen: DownloadScreen
+    ) -> Task<Void, Never> {
+        let events = managed.manager.events
+        return Task {
+            for await event in events {
+                guard case .fileFailed(let id, let error) = event else { continue }
+                await screen.warn("download \(id) of the queue: \(error.message)")
+            }
+        }
     }
 
     /// `-v`: what the session does, a line each.

@@ -10,8 +10,8 @@ enum DownloadJSON {
           auto    bar on a terminal, plain elsewhere
           bar     a line for each file that runs, and one for all; plain where there is no terminal
           plain   lines: what happens, and every 9 s how far each file is
-          json    a JSON object a line. Each has "event". All but "progress" and "ended" have "id", the number of the
-                  file from 1, "name" and "url", and none of them is left out:
+          json    a JSON object a line. Each has "event". All but "warning", "progress" and "ended" have "id", the
+                  number of the file from 1, "name" and "url", and none of them is left out:
                     started    resumed: bytes that were there
                     restarted  reason: changed, rangesRefused, notResumable or overlapDiffers
                     retrying   code, message, delay in seconds, failures in a row
@@ -19,6 +19,7 @@ enum DownloadJSON {
                     finished   path, bytes, resumed, received, verified: checksums
                     failed     code, message, exit: the exit code for it, kept: bytes that are kept
                     paused     kept
+                    warning    message: what is wrong with a queue and ends no download
                   Twice a second "progress": bytes, total (null: not known), rate in bytes a second, left in seconds
                   (null: not known), stalled in seconds, finished, failed and files: how many; and in "downloads" those
                   that run: id, name, bytes, total, resumed, rate, left, stalled, connections, state: starting,
@@ -31,9 +32,17 @@ enum DownloadJSON {
             checksum=sha256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
             header=X-Mirror: 2
 
+        QUEUES (--state DIR): downloads belong to the directory and not to the program. Those of the command line are added
+        to what is there, and all of it is done; stopped, killed or started anew, also without URLs, it goes on where it was,
+        and what has failed is tried again. One program at a time has a directory. What is complete is forgotten once it
+        was told. Each download keeps its own options, but for names, passwords, tokens and the fields Authorization,
+        Proxy-Authorization and Cookie, which are never written there: those of a command line that names URLs are for
+        these, and those of one that names none for all, as are its other fields (-H). How many files come at once and how
+        fast, proxies and TLS are as each command line says.
+
         EXIT CODES: those of get, and 33: the server answers with another part than was asked for; 100: a checksum does
         not match; 101: the file changed again and again; 102: what is there cannot be gone on with; 105: the disk is
-        full; 106: another download is about the same file; 130: SIGINT, and what has come is kept. Of several failures
+        full; 106: another download is about the same file, or another program has the directory of --state; 130: SIGINT, and what has come is kept. Of several failures
         that of the first URL counts.
         """
 
@@ -117,6 +126,11 @@ enum DownloadJSON {
             ),
         ]
         return JSONWriter.text(.object(members))
+    }
+
+    /// The line of something that is wrong and ends no download.
+    static func warning(_ message: String) -> String {
+        JSONWriter.text(.object([("event", .string("warning")), ("message", .string(message))]))
     }
 
     /// The last line.

@@ -103,7 +103,8 @@ enum DownloadOptionTable {
             "resume-unverified", nil,
             "go on also where nothing but the last 64 KiB tells that the file is the same"
         ) { $0.download.resumption = .unverified },
-        .value("state", nil, "DIR") { (group, text) throws(UsageError) in
+        .value("state", nil, "DIR", "a queue in a folder, which goes on where it was; see below") {
+            (group, text) throws(UsageError) in
             guard !text.isEmpty else { throw UsageError("option --state: takes a folder") }
             group.download.stateFolder = text
         },

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPTypes
 import Martlet
 import MartletClient
@@ -84,7 +85,9 @@ struct DownloadPlan: Sendable {
         if let timeout = wish.stallTimeout {
             options.stallTimeout = min(max(timeout, .milliseconds(100)), .seconds(86400))
         }
-        try addFields(entry, group.transfer)
+        let lines = try DownloadPlan.fields(of: group.transfer, entry.headers)
+        options.headers = lines.fields
+        options.request.omittedFields = lines.omitted
         if let timeout = group.transfer.connectTimeout {
             options.request.timeouts = Timeouts(connect: timeout)
         }
@@ -93,11 +96,24 @@ struct DownloadPlan: Sendable {
         caller.apply(to: &options.request, &options.headers, url: entry.url)
     }
 
-    private mutating func addFields(
-        _ entry: DownloadListEntry, _ group: TransferOptions
-    ) throws(UsageError) {
+    /// A download that was found in a directory.
+    init(_ download: Download, number: Int) {
+        self.number = number
+        url = download.url
+        target = download.target
+        name =
+            download.path?.lastComponent?.string
+            ?? SuggestedFilename.of(contentDisposition: nil, url: url) ?? RemoteName.placeholder
+        // It has its own, which are kept with it.
+        options = DownloadOptions()
+    }
+
+    /// The fields that a command line asks for, and the lines of a list.
+    static func fields(
+        of group: TransferOptions, _ more: [(place: String, line: String)] = []
+    ) throws(UsageError) -> HeaderLines {
         var lines = try HeaderLines(group.headerLines)
-        for (place, line) in entry.headers {
+        for (place, line) in more {
             do throws(UsageError) {
                 try lines.add(line)
             } catch {
@@ -105,7 +121,7 @@ struct DownloadPlan: Sendable {
             }
         }
         for name in DownloadPlan.ownFields where lines.fields[name] != nil || lines.omitted.contains(name) {
-            let place = entry.headers.first { $0.line.lowercased().hasPrefix(name.canonicalName) }?.place
+            let place = more.first { $0.line.lowercased().hasPrefix(name.canonicalName) }?.place
             throw UsageError("\(place ?? "option -H"): a download has a \(name.rawName) of its own")
         }
         if let referer = group.referer, !referer.isEmpty { lines.setDefault(.referer, referer) }
@@ -113,8 +129,7 @@ struct DownloadPlan: Sendable {
             if agent.isEmpty { lines.omit(.userAgent) } else { lines.setDefault(.userAgent, agent) }
         }
         if !group.cookies.isEmpty { lines.setDefault(.cookie, group.cookies.joined(separator: "; ")) }
-        options.headers = lines.fields
-        options.request.omittedFields = lines.omitted
+        return lines
     }
 
     /// The folder that must be there before it begins.
@@ -122,6 +137,24 @@ struct DownloadPlan: Sendable {
         switch target {
         case .folder(let folder): folder
         case .file(let path): path.removingLastComponent()
+        }
+    }
+
+    /// Makes the folder, and those above it, where they are missing.
+    func makeFolder() async throws {
+        let folder = folder.string
+        guard !folder.isEmpty else { return }
+        let failure = await Console.run { () -> String? in
+            do {
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                return nil
+            } catch {
+                return "\(error)"
+            }
+        }
+        if let failure {
+            throw HTTPError(
+                .fileFailed, phase: .preparing, message: "the folder “\(folder)” cannot be made: \(failure)")
         }
     }
 }

@@ -1,6 +1,4 @@
-import FoundationEssentials
 import Martlet
-import SystemPackage
 
 /// Carries one plan out: begins its download, follows it, and ends it when its time is over.
 struct DownloadRun: Sendable {
@@ -25,18 +23,21 @@ struct DownloadRun: Sendable {
     func run() async -> DownloadOutcome {
         let download: Download
         do {
-            if makesFolders { try await makeFolder() }
+            if makesFolders { try await plan.makeFolder() }
             download = try await starter.begin(plan)
         } catch {
             let outcome = DownloadRun.outcome(of: error)
             await screen.end(plan, outcome)
             return outcome
         }
-        await screen.begin(plan, download)
         await roster.add(plan.number, download)
+        // Where it has a place in a queue, nothing is to be seen of it until its turn.
+        await DownloadRun.beginning(of: download)
+        await screen.begin(plan, download)
         let outcome = await follow(download)
         await roster.remove(plan.number)
         await screen.end(plan, outcome)
+        if case .finished = outcome { await starter.forget(download) }
         return outcome
     }
 
@@ -45,23 +46,6 @@ struct DownloadRun: Sendable {
         case let error as HTTPError: .failed(error)
         case is CancellationError: .stopped
         default: .failed(HTTPError(.fileFailed, phase: .preparing, message: "\(error)", underlying: error))
-        }
-    }
-
-    private func makeFolder() async throws {
-        let folder = plan.folder.string
-        guard !folder.isEmpty else { return }
-        let failure = await Console.run { () -> String? in
-            do {
-                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-                return nil
-            } catch {
-                return "\(error)"
-            }
-        }
-        if let failure {
-            throw HTTPError(
-                .fileFailed, phase: .preparing, message: "the folder “\(folder)” cannot be made: \(failure)")
         }
     }
 

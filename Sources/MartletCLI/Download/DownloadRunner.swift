@@ -25,6 +25,7 @@ struct DownloadRunner: Sendable {
             await roster.stop()
         }
         let drawing = Task { await screen.run() }
+        await starter.prepare()
         let outcomes = await outcomes(roster)
         let number = await signal.number
         // What is being stopped is closed before the program ends.

@@ -63,7 +63,9 @@ actor DownloadScreen {
             board.take(.finished(result), of: plan.number, at: elapsed)
         }
         if board[plan.number] == nil { board.begin(plan.number, name: plan.name, at: elapsed) }
-        let subject = subject(plan.number) ?? DownloadJSON.Subject(id: plan.number, name: plan.name, url: "")
+        let subject =
+            subject(plan.number)
+            ?? DownloadJSON.Subject(id: plan.number, name: plan.name, url: plan.url.redacted)
         let tracker = board[plan.number]
         let kept = tracker?.progress.completedByteCount ?? 0
         let time = elapsed - (tracker?.start ?? elapsed)
@@ -73,6 +75,15 @@ actor DownloadScreen {
             await say(DownloadJSON.line(outcome, subject, kept: kept))
         } else if outcome.status == nil ? form.tellsPeople : form.tellsErrors {
             await say(text.outcome(outcome, name: subject.name, after: time, kept: kept))
+        }
+    }
+
+    /// Something is wrong that ends no download.
+    func warn(_ message: String) async {
+        if form.progress == .json {
+            await say(DownloadJSON.warning(message))
+        } else if form.tellsErrors {
+            await say("martlet: \(ColumnText.safe(message, usesUnicode: form.usesUnicode))")
         }
     }
 

@@ -137,7 +137,7 @@ struct DownloadOptionTests {
         let text = OptionHelp.text(of: DownloadOptionTable.commandOptions, notes: DownloadJSON.help)
         for name in [
             "output", "dir", "input-file", "segments", "max-files", "max-per-host", "checksum", "limit-rate",
-            "continue", "restart", "fail-if-exists", "overwrite", "rename", "resume-unverified",
+            "continue", "restart", "state", "fail-if-exists", "overwrite", "rename", "resume-unverified",
             "remote-time",
             "progress", "header", "user", "cacert", "proxy", "retry", "connect-timeout",
         ] { #expect(text.contains("--\(name)"), "\(name)") }

@@ -1,0 +1,209 @@
+import Foundation
+import HTTPTypes
+import Martlet
+import MartletDownloads
+import MartletTesting
+import SystemPackage
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Downloads of a directory, from the command line", .timeLimit(.minutes(10)))
+struct ManagedDownloadsTests {
+    /// A folder for a queue and for files, gone with its test.
+    private final class Folder {
+        let path = FileManager.default.temporaryDirectory.appending(path: "martlet-state-\(UUID())").path
+
+        init() throws {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        var queue: String { "\(path)/queue" }
+
+        func contents() throws -> String {
+            try FileManager.default.contentsOfDirectory(atPath: queue).sorted().map { name in
+                String(decoding: try Data(contentsOf: URL(filePath: "\(queue)/\(name)")), as: UTF8.self)
+            }.joined()
+        }
+    }
+
+    private func group(_ words: [String]) throws -> OptionGroup {
+        var reader = CommandLineReader(
+            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
+        try reader.read(["-s"] + words)
+        return reader.groups[0]
+    }
+
+    private func open(_ folder: Folder, _ words: [String]) async throws -> (OptionGroup, ManagedDownloads) {
+        let group = try group(["--state", folder.queue, "--dir", folder.path] + words)
+        let caller = try await CallerPlan.load(group.transfer)
+        let plans = try DownloadPlan.plans(for: group, lists: [], caller: caller)
+        let session = HTTPSession(configuration: .ephemeral)
+        return (group, try #require(try await ManagedDownloads.open(group, plans, caller, session)))
+    }
+
+    /// Runs a command line as the program does.
+    private func run(
+        _ folder: Folder, _ words: [String],
+        interruption: @escaping @Sendable () async -> Int32 = {
+            while true { try? await Task.sleep(for: .seconds(3600)) }
+        }
+    ) async throws -> MartletCLI.ExitStatus {
+        let (group, managed) = try await open(folder, words)
+        let form = DownloadForm(group.global, isTerminal: false, usesUnicode: true) { _ in nil }
+        let runner = DownloadRunner(
+            plans: managed.plans, group: group, starter: managed,
+            screen: DownloadScreen(form: form, fileCount: managed.plans.count), limits: nil)
+        let status = await runner.run(interruption: interruption)
+        await managed.close()
+        return status
+    }
+
+    /// Serves each path's own text, to whoever shows what is asked for.
+    private func withOrigin(
+        _ body: (TestOrigin) async throws -> Void
+    ) async throws {
+        try await TestOrigin.withOrigin(.plain) { request in
+            if request.path.hasPrefix("/secret"), request.fields["Authorization"] != "Bearer t0ken" {
+                return OriginResponse.text("who?\n", status: 401)
+            }
+            if request.path.hasPrefix("/missing") { return OriginResponse.text("no\n", status: 404) }
+            return OriginResponse.text("this is \(request.path)\n")
+        } run: { origin in
+            try await body(origin)
+        }
+    }
+
+    private func text(_ folder: Folder, _ name: String) -> String? {
+        try? String(contentsOfFile: "\(folder.path)/\(name)", encoding: .utf8)
+    }
+
+    @Test("Without --state there is no queue")
+    func none() async throws {
+        let group = try group(["http://h/f"])
+        let caller = try await CallerPlan.load(group.transfer)
+        let session = HTTPSession(configuration: .ephemeral)
+        #expect(try await ManagedDownloads.open(group, [], caller, session) == nil)
+    }
+
+    @Test("M3: what a command line names is done, told, and forgotten; nothing is left for the next one")
+    func done() async throws {
+        try await withOrigin { origin in
+            let folder = try Folder()
+            #expect(try await run(folder, [origin.url("/a"), origin.url("/b")]) == .success)
+            #expect(text(folder, "a") == "this is /a\n" && text(folder, "b") == "this is /b\n")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.queue) == ["lock"])
+            let (_, again) = try await open(folder, [])
+            #expect(again.plans.isEmpty)
+            await again.close()
+            #expect(try await run(folder, []) == .success)
+        }
+    }
+
+    @Test("What failed is there for the next command line, which tries it again, whatever it names itself")
+    func failed() async throws {
+        try await withOrigin { origin in
+            let folder = try Folder()
+            let status = try await run(folder, [origin.url("/missing"), origin.url("/b")])
+            #expect(status == .refusedByStatus)
+            #expect(text(folder, "b") != nil)
+            #expect(try await run(folder, [origin.url("/c")]) == .refusedByStatus)
+            #expect(text(folder, "c") == "this is /c\n")
+            #expect(origin.requests.filter { $0.target == "/missing" }.count == 2)
+            #expect(try await run(folder, []) == .refusedByStatus)
+        }
+    }
+
+    @Test("What was found comes first and keeps its numbers; what is there already is not added twice")
+    func plans() async throws {
+        let folder = try Folder()
+        let urls = ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"]
+        let (_, first) = try await open(folder, ["--retry", "1000000"] + urls)
+        await first.prepare()
+        await first.close()
+        let (_, second) = try await open(folder, [urls[1], "http://127.0.0.1:1/c"])
+        #expect(second.plans.map(\.url.path) == ["/a", "/b", "/c"])
+        #expect(second.plans.map(\.number) == [1, 2, 3])
+        #expect(second.plans.map(\.name) == ["a", "b", "c"])
+        #expect(second.plans[0].target == .folder(FilePath(folder.path)))
+        await second.prepare()
+        #expect(second.manager.downloads.count == 3)
+        await second.close()
+        let (_, third) = try await open(folder, ["-o", "other", urls[0]])
+        // Another name for it is another download.
+        #expect(third.plans.map(\.url.path) == ["/a", "/b", "/c", "/a"])
+        await third.close()
+    }
+
+    @Test("A second program with the same directory ends with 106, and says why")
+    func shared() async throws {
+        let folder = try Folder()
+        let (_, first) = try await open(folder, [])
+        let error = await #expect(throws: UsageError.self) { try await open(folder, []) }
+        #expect(error?.status == .alreadyInProgress)
+        #expect(error?.description.contains("another download manager has this directory") == true)
+        await first.close()
+        let (_, second) = try await open(folder, [])
+        await second.close()
+    }
+
+    @Test("A directory that others may write to is refused")
+    func unsafeFolder() async throws {
+        let folder = try Folder()
+        try FileManager.default.createDirectory(
+            atPath: folder.queue, withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o777])
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.queue)
+        let error = await #expect(throws: UsageError.self) { try await open(folder, []) }
+        #expect(error?.status == .writeFailed && error?.description.contains("chmod 700") == true)
+    }
+
+    @Test("A signal stops all, pauses none, and even what had not begun is in the directory")
+    func interrupted() async throws {
+        let folder = try Folder()
+        let urls = (1...7).map { "http://127.0.0.1:1/\($0)" }
+        // It comes before anything else.
+        let status = try await run(folder, ["--retry", "1000000"] + urls) { 2 }
+        #expect(status.code == 130)
+        let (_, next) = try await open(folder, [])
+        #expect(next.plans.map(\.url.path) == (1...7).map { "/\($0)" })
+        for id in next.manager.downloads {
+            if case .paused? = next.manager.download(id)?.state { Issue.record("\(id) is paused") }
+        }
+        await next.close()
+    }
+
+    @Test("Credentials are never in the directory; a command line without URLs gives its own to all")
+    func credentials() async throws {
+        try await withOrigin { origin in
+            let folder = try Folder()
+            let url = origin.url("/secret")
+            #expect(try await run(folder, ["--oauth2-bearer", "wr0ng", url]) == .refusedByStatus)
+            #expect(try !folder.contents().contains("wr0ng"))
+            // Those of a command line that names another URL are for that one.
+            let status = try await run(folder, ["--oauth2-bearer", "t0ken", origin.url("/secret2")])
+            #expect(status == .refusedByStatus)
+            #expect(text(folder, "secret2") == "this is /secret2\n" && text(folder, "secret") == nil)
+            #expect(try !folder.contents().contains("t0ken"))
+            #expect(try await run(folder, ["--oauth2-bearer", "t0ken"]) == .success)
+            #expect(text(folder, "secret") == "this is /secret\n")
+            let sent = origin.requests.filter { $0.target == "/secret" }.map { $0.fields["Authorization"] }
+            #expect(sent.filter { $0 == "Bearer t0ken" }.count == 1)
+        }
+    }
+
+    @Test(
+        "Credentials for a URL that is named again are for the download that is there",
+        arguments: [false, true])
+    func namedAgain(_ isField: Bool) async throws {
+        try await withOrigin { origin in
+            let folder = try Folder()
+            #expect(try await run(folder, [origin.url("/secret")]) == .refusedByStatus)
+            let words = isField ? ["-H", "Authorization: Bearer t0ken"] : ["--oauth2-bearer", "t0ken"]
+            #expect(try await run(folder, words + [origin.url("/secret")]) == .success)
+            #expect(text(folder, "secret") == "this is /secret\n")
+        }
+    }
+}
