@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <net/if.h>
 #include <arpa/inet.h>
+#include <linux/netlink.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>

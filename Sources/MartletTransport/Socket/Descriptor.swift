@@ -17,7 +17,12 @@ struct Descriptor: ~Copyable {
             case .unix: AF_UNIX
             }
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let opened = socket(domain, type, 0)
+        try self.init(opening: { socket(domain, type, 0) })
+    }
+
+    /// Takes over what a call opens, as long as there are descriptors to spare.
+    init(opening open: () -> Int32) throws(SystemError) {
+        let opened = open()
         guard opened >= 0 else { throw SystemError(operation: "socket", code: errno) }
         // Descriptors have the lowest number that is free, so a high one says how few are left.
         guard opened < Descriptor.numberLimit else {
@@ -38,6 +43,13 @@ struct Descriptor: ~Copyable {
 
     deinit {
         close(number)
+    }
+
+    /// Hands the number on, and with it the closing.
+    consuming func release() -> Int32 {
+        let number = number
+        discard self
+        return number
     }
 
     /// Registers the socket, which owns the descriptor from now on, and closes it where that fails.

@@ -1,0 +1,164 @@
+import Synchronization
+
+/// Follows the network as long as somebody wants to know, and not a moment longer: without subscribers it has no open
+/// socket and no timer. What waits is the event loop; what blocks is done on a worker's thread.
+package final class NetworkWatch: TimerTarget {
+    private struct State {
+        var subscriberCount = 0
+        /// Counts the times it began, so that a timer or an answer of an earlier time comes to nothing.
+        var run: UInt64 = 0
+        var news: NetworkNews?
+        var machine: NetworkMonitorMachine?
+        /// When a timer will come in any case.
+        var armed = MonotonicTime.distantFuture
+    }
+
+    /// One who wants to know, as long as it is there.
+    package final class Subscription: Sendable {
+        private let watch: NetworkWatch
+
+        fileprivate init(_ watch: NetworkWatch) {
+            self.watch = watch
+            watch.subscribe()
+        }
+
+        deinit {
+            watch.unsubscribe()
+        }
+
+        /// The newest view, once there is another than the one seen last; `nil` when the task is cancelled.
+        package func next(after seen: UInt64) async -> (version: UInt64, value: NetworkView)? {
+            var seen = seen
+            while let (version, view) = await watch.newest.next(after: seen) {
+                if let view { return (version, view) }
+                seen = version
+            }
+            return nil
+        }
+    }
+
+    /// The thread on which the kernel is asked. Not one of those that look up names: they are all busy when the network has
+    /// gone.
+    package static let workers = BlockingWorkers(threadLimit: 1)
+
+    /// Guards the above: subscribers, the loop's thread, the worker.
+    private let state = Mutex(State())
+    /// The newest view; `nil` where nobody is subscribed, and until it is known.
+    private let newest = NewestValue<NetworkView?>(nil)
+    private let loop: EventLoop
+    private let source: any NetworkSource
+
+    /// A watch of a network.
+    package init(loop: EventLoop, source: any NetworkSource) {
+        self.loop = loop
+        self.source = source
+    }
+
+    /// Begins to follow, where nobody else does.
+    package func subscription() -> Subscription {
+        Subscription(self)
+    }
+
+    /// Whether a socket is open for news.
+    package var isListening: Bool { state.withLock { $0.news != nil } }
+
+    // MARK: Beginning and ending
+
+    private func subscribe() {
+        let run = state.withLock { state -> UInt64? in
+            state.subscriberCount += 1
+            guard state.subscriberCount == 1 else { return nil }
+            state.run += 1
+            state.machine = NetworkMonitorMachine()
+            state.armed = .distantFuture
+            return state.run
+        }
+        if let run { ask(run) }
+    }
+
+    private func unsubscribe() {
+        let news = state.withLock { state -> NetworkNews?? in
+            state.subscriberCount -= 1
+            guard state.subscriberCount == 0 else { return nil }
+            state.run += 1
+            state.machine = nil
+            return .some(state.news.take())
+        }
+        guard let news else { return }
+        news?.close()
+        publish()
+    }
+
+    // MARK: Looking
+
+    private func ask(_ run: UInt64) {
+        NetworkWatch.workers.submit { self.look(run) }
+    }
+
+    /// Looks, on a worker's thread. News are listened for before, so that no change falls in between.
+    private func look(_ run: UInt64) {
+        let look: NetworkMonitorMachine.Look
+        do throws(SystemError) {
+            guard try listen(run) else { return }
+            look = source.look()
+        } catch {
+            look = NetworkMonitorMachine.Look(error)
+        }
+        change(run) { $0.looked(look, now: MonotonicTime.now()) }
+    }
+
+    /// Opens the socket for news, where it is not open yet.
+    /// - Returns: Whether anybody still wants to know.
+    private func listen(_ run: UInt64) throws(SystemError) -> Bool {
+        let (isCurrent, isListening) = state.withLock { ($0.run == run, $0.news != nil) }
+        guard isCurrent, !isListening else { return isCurrent }
+        let source = source
+        let news = try NetworkNews(
+            adopting: try source.openNews(), loop: loop, matters: { source.matters($0) },
+            told: { [weak self] in self?.change(run) { $0.news(now: MonotonicTime.now()) } })
+        let isLate = state.withLock { state in
+            guard state.run == run else { return true }
+            state.news = news
+            return false
+        }
+        if isLate {
+            news.close()
+            return false
+        }
+        news.watch()
+        return true
+    }
+
+    package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        let (asks, next) = state.withLock { state -> (Bool, MonotonicTime?) in
+            guard state.run == token, var machine = state.machine else { return (false, nil) }
+            let asks = machine.timePassed(now: now)
+            state.machine = machine
+            // A timer that an earlier one has overtaken is not needed.
+            guard asks || state.armed <= now else { return (false, nil) }
+            state.armed = machine.nextEvent ?? .distantFuture
+            return (asks, machine.nextEvent)
+        }
+        if asks { ask(token) }
+        return next
+    }
+
+    private func change(_ run: UInt64, _ event: (inout NetworkMonitorMachine) -> Void) {
+        let (isCurrent, timer) = state.withLock { state -> (Bool, MonotonicTime?) in
+            guard state.run == run, var machine = state.machine else { return (false, nil) }
+            event(&machine)
+            state.machine = machine
+            guard let next = machine.nextEvent, next < state.armed else { return (true, nil) }
+            state.armed = next
+            return (true, next)
+        }
+        guard isCurrent else { return }
+        publish()
+        if let timer { loop.schedule(self, token: run, at: timer) }
+    }
+
+    /// Tells what the machine says now: of several threads with news, the last one tells what all of them made of it.
+    private func publish() {
+        newest.update { state.withLock { $0.machine?.view } }
+    }
+}
