@@ -8,7 +8,8 @@ import Synchronization
 /// works in a `deinit`. The lock is held for the machine's decision alone; connections are opened, closed and handed over
 /// after it is given up.
 package final class ConnectionPool: TimerTarget {
-    private struct State {
+    /// What the lock guards.
+    struct State {
         var machine: PoolMachine<ConnectionKey>
         /// By the index of their names.
         var connections: [HTTP1Connection?] = []
@@ -21,9 +22,10 @@ package final class ConnectionPool: TimerTarget {
         var armed = UInt64.max
         var reusedCount: UInt64 = 0
         var openedCount: UInt64 = 0
+        var addresses = AddressLoss()
     }
 
-    private let state: Mutex<State>
+    let state: Mutex<State>
     let loop: EventLoop
     private let wireLimits: WireLimits
 
@@ -91,7 +93,7 @@ package final class ConnectionPool: TimerTarget {
     }
 
     /// What is left to do when the lock is given up.
-    private struct Work {
+    struct Work {
         var grants: [(PoolWaiter, Lease)] = []
         var failures: [(PoolWaiter, ExchangeError)] = []
         var closes: [HTTP1Connection] = []
@@ -100,7 +102,8 @@ package final class ConnectionPool: TimerTarget {
         var timer: MonotonicTime?
     }
 
-    private struct PendingDial {
+    /// A connection that is to be opened.
+    struct PendingDial {
         var id: PoolConnectionID
         var key: ConnectionKey
         var dialer: Dialer
@@ -132,8 +135,8 @@ package final class ConnectionPool: TimerTarget {
 
     func release(_ lease: Lease, isReusable: Bool, at now: MonotonicTime) {
         let verdict = lease.connection.conclude(at: now)
-        finish(
-            lease, isReusable: isReusable && verdict.isReusable, keepAliveTimeout: verdict.keepAliveTimeout)
+        let isReusable = isReusable && verdict.isReusable && lease.connection.lossOfAddress == nil
+        finish(lease, isReusable: isReusable, keepAliveTimeout: verdict.keepAliveTimeout)
     }
 
     func returnUnused(_ lease: Lease) {
@@ -256,6 +259,12 @@ package final class ConnectionPool: TimerTarget {
             state.dials[id] = nil
             state.abandoned.remove(id)
             guard state.machine.isDialling(id) else { return (nil, false, false) }
+            if state.addresses.isLost(connected.stream.information.localAddress) {
+                // The address went while the connection was being made: it will never carry anything.
+                let failure = ExchangeError(
+                    cause: .transport(.addressLost), phase: .connecting, wasSent: false)
+                return (collect(state.machine.dialFailed(id), &state, failure: failure), false, false)
+            }
             while state.connections.count <= id.index { state.connections.append(nil) }
             state.connections[id.index] = connection
             state.openedCount += 1
@@ -283,7 +292,7 @@ package final class ConnectionPool: TimerTarget {
     // MARK: Effects
 
     /// Turns the machine's names into the things they name, under the lock.
-    private func collect(
+    func collect(
         _ effects: PoolMachine<ConnectionKey>.Effects, _ state: inout State, isFresh: Bool = false,
         failure: ExchangeError? = nil
     ) -> Work? {
@@ -326,7 +335,8 @@ package final class ConnectionPool: TimerTarget {
         return work
     }
 
-    private func run(_ work: Work?) {
+    /// Does what is left to do, outside of the lock.
+    func run(_ work: Work?) {
         guard let work else { return }
         for connection in work.closes { connection.stream.close() }
         for task in work.abandons { task.cancel() }
@@ -372,26 +382,5 @@ package final class ConnectionPool: TimerTarget {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
         let work = state.withLock { state in collect(state.machine.closeIdle(key), &state) }
         run(work)
-    }
-
-    /// The limits in force.
-    package var limits: PoolLimits {
-        state.withLock { $0.machine.limits }
-    }
-
-    /// Counts of the present moment.
-    package var snapshot: PoolStatus {
-        state.withLock { state in
-            PoolStatus(
-                idle: state.machine.idleCount, leased: state.machine.leasedCount,
-                dialling: state.machine.diallingCount,
-                waiting: state.machine.waitingCount, opened: state.openedCount, reused: state.reusedCount)
-        }
-    }
-
-    /// Counts of the present moment for every host with a connection or a request that waits. Takes time in proportion to
-    /// their number.
-    package var hostCounts: [ConnectionKey: PoolCounts] {
-        state.withLock { $0.machine.snapshot.hosts }
     }
 }

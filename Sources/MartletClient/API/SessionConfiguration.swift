@@ -51,7 +51,7 @@ public struct SessionConfiguration: Sendable {
 
     /// How many of them there may be by the network's condition; the same at all times by default.
     ///
-    /// A policy speaks for a session and its views from ``networkConditions``, or from
+    /// A policy speaks for a session and its views from ``networkMonitor``, ``networkConditions``, or from
     /// ``HTTPSession/networkConditionChanged(to:)``. Views made with another one keep that of their session.
     public var concurrency: ConcurrencyPolicy?
 
@@ -59,6 +59,13 @@ public struct SessionConfiguration: Sendable {
     ///
     /// The values are taken up as they come, by a task of the session's own, which is cancelled when the session goes.
     public var networkConditions: (any AsyncSequence<NetworkCondition, Never> & Sendable)?
+
+    /// Follows the path of the network while the session is there; `nil`, by default, for none.
+    ///
+    /// Connections whose address of this machine is gone are closed then, and calls that use them fail as when the peer is
+    /// gone, so that they may be tried again. ``concurrency`` follows the path too, unless ``networkConditions`` is set. No
+    /// call is held back or refused for what the path says.
+    public var networkMonitor: NetworkMonitor?
 
     /// What a response may look like before it is refused.
     public var wireLimits = WireLimits()

@@ -8,7 +8,7 @@ final class ConcurrencyControl: Sendable {
         var policy: ConcurrencyPolicy?
         var condition = NetworkCondition.unknown
         var pool: ConnectionPool?
-        var follower: Task<Void, Never>?
+        var followers: [Task<Void, Never>] = []
         var isEnded = false
 
         var effective: PoolLimits {
@@ -30,17 +30,29 @@ final class ConcurrencyControl: Sendable {
     /// The network's condition, as far as it was told.
     var condition: NetworkCondition { state.withLock { $0.condition } }
 
-    /// Begins to keep a pool's limits, and to follow conditions where there is somebody to tell them.
+    /// How many downloads may ask for at once, each of its own file; `nil` for as many as they like.
+    var segments: Int? {
+        state.withLock { state in state.policy?[state.condition].segments.map { max(1, $0) } }
+    }
+
+    /// Begins to keep a pool's limits, and to follow conditions and paths where there is somebody to tell them.
     func govern(
-        _ pool: ConnectionPool, conditions: (any AsyncSequence<NetworkCondition, Never> & Sendable)?
+        _ pool: ConnectionPool, conditions: (any AsyncSequence<NetworkCondition, Never> & Sendable)?,
+        monitor: NetworkMonitor? = nil
     ) {
         state.withLock { $0.pool = pool }
-        guard let conditions else { return }
-        // Unstructured: it is the session's, and ends with it. It holds neither the session nor, once that has ended, the
-        // pool, however long a sequence takes to notice that it was cancelled.
-        let follower = Task { await self.follow(conditions) }
+        // Unstructured, both: they are the session's, and end with it. They hold neither the session nor, once that has
+        // ended, the pool, however long a sequence takes to notice that it was cancelled.
+        if let conditions { keep(Task { await self.follow(conditions) }) }
+        if let monitor {
+            let tellsConditions = conditions == nil
+            keep(Task { await self.follow(monitor.views, tellsConditions: tellsConditions) })
+        }
+    }
+
+    private func keep(_ follower: Task<Void, Never>) {
         let isEnded = state.withLock { state in
-            state.follower = follower
+            state.followers.append(follower)
             return state.isEnded
         }
         if isEnded { follower.cancel() }
@@ -48,11 +60,12 @@ final class ConcurrencyControl: Sendable {
 
     /// Lets go of the pool, and ends the following.
     func end() {
-        let (follower, pool) = state.withLock { state in
+        let (followers, pool) = state.withLock { state in
             state.isEnded = true
-            return (state.follower.take(), state.pool.take())
+            defer { state.followers = [] }
+            return (state.followers, state.pool.take())
         }
-        follower?.cancel()
+        for follower in followers { follower.cancel() }
         // Released outside of the lock: it may be the last reference to many connections.
         _ = consume pool
     }
@@ -83,5 +96,16 @@ final class ConcurrencyControl: Sendable {
 
     private func follow(_ conditions: some AsyncSequence<NetworkCondition, Never> & Sendable) async {
         for await condition in conditions { conditionChanged(to: condition) }
+    }
+
+    private func follow(_ views: NetworkViews, tellsConditions: Bool) async {
+        var views = views
+        while let view = await views.next() {
+            if let addresses = view.addresses { state.withLock { $0.pool }?.localAddresses(are: addresses) }
+            // Where there is no way at all there is nothing to adapt to: what comes back is mostly what went.
+            if tellsConditions, view.path.status != .unsatisfied {
+                conditionChanged(to: view.path.condition)
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@
 /// ```swift
 /// var configuration = SessionConfiguration.default
 /// configuration.concurrency = ConcurrencyPolicy()             // 6 to a host over Wi-Fi, 2 over mobile networks
-/// configuration.networkConditions = conditions                // any AsyncSequence of NetworkCondition
+/// configuration.networkMonitor = .system                      // or networkConditions, any AsyncSequence of them
 /// ```
 public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     /// The numbers for one condition.
@@ -28,8 +28,14 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
         /// what was meant for a good network is not for a poor one.
         public var hosts: [String: Int]
 
-        /// The numbers for one condition; what is not given is the pool's.
-        public init(perHost: Int? = nil, total: Int? = nil, hosts: [String: Int] = [:]) {
+        /// The most connections that one download uses; at least 1; `nil` for what its options say.
+        public var segments: Int?
+
+        /// The numbers for one condition; what is not given is the pool's, and the downloads'.
+        public init(
+            perHost: Int? = nil, total: Int? = nil, hosts: [String: Int] = [:], segments: Int? = nil
+        ) {
+            self.segments = segments
             self.perHost = perHost
             self.total = total
             self.hosts = hosts
@@ -40,15 +46,15 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     public var unmetered: Limits
     /// The limits over Wi-Fi; 6 to a host by default.
     public var wifi: Limits
-    /// The limits over a mobile network; 2 to a host by default.
+    /// The limits over a mobile network; 2 to a host, and 1 connection for a download, by default.
     public var mobile: Limits
     /// The limits as long as the condition is not known; the pool's by default, since most Linux machines hang on a cable.
     public var unknown: Limits
 
     /// A policy; what is not given has its default.
     public init(
-        unmetered: Limits = Limits(), wifi: Limits = Limits(perHost: 6), mobile: Limits = Limits(perHost: 2),
-        unknown: Limits = Limits()
+        unmetered: Limits = Limits(), wifi: Limits = Limits(perHost: 6),
+        mobile: Limits = Limits(perHost: 2, segments: 1), unknown: Limits = Limits()
     ) {
         self.unmetered = unmetered
         self.wifi = wifi
@@ -59,7 +65,7 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     /// What MKNetworkKit did: 6 requests at once to all hosts together, and 2 over a mobile network.
     public static let sharedQueue = ConcurrencyPolicy(
         unmetered: Limits(perHost: 6, total: 6), wifi: Limits(perHost: 6, total: 6),
-        mobile: Limits(perHost: 2, total: 2), unknown: Limits(perHost: 6, total: 6))
+        mobile: Limits(perHost: 2, total: 2, segments: 1), unknown: Limits(perHost: 6, total: 6))
 
     /// The numbers for a condition.
     public subscript(condition: NetworkCondition) -> Limits {

@@ -12,6 +12,12 @@ extension HTTPSession {
         core.concurrency.condition
     }
 
+    /// The most connections that one download uses at present, by the session's policy and the network's condition; `nil` for
+    /// what its options say.
+    public nonisolated var segmentLimit: Int? {
+        core.concurrency.segments
+    }
+
     /// Tells the session and its views what the network is like now, where no sequence does.
     ///
     /// It acts at once, on calls that wait too; nothing that runs is cut.

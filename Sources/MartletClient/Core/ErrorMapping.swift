@@ -87,6 +87,10 @@ extension HTTPError {
             message =
                 phase == .waitingForConnection
                 ? "the session was invalidated" : "the connection was closed while \(phase.words)"
+        case .addressLost:
+            code = .connectionLost
+            message =
+                "the connection was lost while \(phase.words): its address on this side is gone, as when the network changes"
         case .timedOut:
             code = .timedOut
             message = "a clock ran out while \(phase.words)"

@@ -34,7 +34,8 @@ package final class SessionCore: Sendable {
         concurrency = ConcurrencyControl(limits: configuration.pool, policy: configuration.concurrency)
         pool = ConnectionPool(
             limits: concurrency.limits, wireLimits: configuration.wireLimits, loop: loop)
-        concurrency.govern(pool, conditions: configuration.networkConditions)
+        concurrency.govern(
+            pool, conditions: configuration.networkConditions, monitor: configuration.networkMonitor)
     }
 
     deinit {

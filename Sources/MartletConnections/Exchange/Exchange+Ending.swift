@@ -115,6 +115,8 @@ extension Exchange {
         } else {
             isCancelled = state.isCancelled
         }
+        var cause = cause
+        if case .transport(.closed) = cause, let loss = connection.lossOfAddress { cause = .transport(loss) }
         var phase = state.phase
         if phase == .awaitingHead, let writer = state.writer, !writer.hasFinished { phase = .sending }
         return ExchangeError(

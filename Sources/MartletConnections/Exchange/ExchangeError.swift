@@ -103,7 +103,7 @@ package struct ExchangeError: Error, Sendable {
     /// meet through no fault of anybody (RFC 9112 §9.3.1).
     package var isConnectionLoss: Bool {
         switch cause {
-        case .transport(.system), .transport(.closed), .transport(.tls): true
+        case .transport(.system), .transport(.closed), .transport(.addressLost), .transport(.tls): true
         case .wire(let error): error.code == .emptyResponse
         default: false
         }

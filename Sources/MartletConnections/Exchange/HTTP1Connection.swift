@@ -32,6 +32,7 @@ package final class HTTP1Connection: Sendable {
     private let state: Mutex<State>
     /// When the last exchange ended, in nanoseconds of the monotonic clock.
     private let concluded = Atomic<UInt64>(0)
+    private let isAddressLost = Atomic(false)
 
     /// A connection on an open stream.
     package init(stream: any ByteStream, timings: DialTimings, limits: WireLimits) {
@@ -57,6 +58,17 @@ package final class HTTP1Connection: Sendable {
         /// The stream ended, and with it a body that lasts until then.
         case closed
         case failure(ExchangeError.Cause)
+    }
+
+    /// Ends the connection, whoever uses it: its address of this machine is gone.
+    func loseAddress() {
+        isAddressLost.store(true, ordering: .releasing)
+        stream.close()
+    }
+
+    /// Why the connection was closed on this side, where it was not its user who closed it.
+    var lossOfAddress: TransportError? {
+        isAddressLost.load(ordering: .acquiring) ? .addressLost : nil
     }
 
     // MARK: The request

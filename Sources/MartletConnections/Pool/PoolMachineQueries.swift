@@ -18,6 +18,14 @@ extension PoolMachine {
         return waiter == PoolIndex.none ? nil : waiterName(waiter)
     }
 
+    /// The name of the connection with an index, where it is idle.
+    package func idleConnection(at index: Int) -> PoolConnectionID? {
+        guard connections.records.indices.contains(index), connections.records[index].state == .idle else {
+            return nil
+        }
+        return name(index)
+    }
+
     /// Closes all idle connections of a key: one of them was found dead, and the others are as old.
     package mutating func closeIdle(_ key: Key) -> Effects {
         var effects = Effects()

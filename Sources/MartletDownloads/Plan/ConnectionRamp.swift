@@ -31,6 +31,8 @@ package struct ConnectionRamp: Sendable {
     package private(set) var target = 1
     /// The most there may be.
     package let limit: Int
+    /// The most that the network's condition allows.
+    private var allowance = Int.max
     private var ceiling: Int
     private var phase = Phase.growing
     private var since: MonotonicTime
@@ -55,7 +57,7 @@ package struct ConnectionRamp: Sendable {
     package mutating func look(active: Int, now: MonotonicTime) {
         if let lifts = ceilingLifts, now >= lifts {
             ceilingLifts = nil
-            ceiling = limit
+            ceiling = min(limit, allowance)
             enter(.growing, now)
         }
         let span = now.since(since)
@@ -105,8 +107,30 @@ package struct ConnectionRamp: Sendable {
         enter(.steady, now)
     }
 
+    /// The network's condition allows so many; `nil` for any number. Those that are too many come to their ends.
+    package mutating func allow(_ count: Int?, now: MonotonicTime) {
+        let count = max(1, count ?? .max)
+        guard count != allowance else { return }
+        let isMore = count > allowance
+        allowance = count
+        if isMore {
+            // What the server refused stays refused for its while.
+            guard ceilingLifts == nil else { return }
+            ceiling = min(limit, allowance)
+            enter(.growing, now)
+        } else {
+            ceiling = min(ceiling, allowance)
+            guard target > ceiling else { return }
+            target = ceiling
+            enter(.steady, now)
+        }
+    }
+
     /// All begins anew, with one connection.
     package mutating func restart(now: MonotonicTime) {
+        let allowance = allowance
         self = ConnectionRamp(limit: limit, now: now)
+        self.allowance = allowance
+        ceiling = min(limit, allowance)
     }
 }

@@ -217,6 +217,11 @@ package struct DownloadMachine: Sendable {
             range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil, condition: nil)
     }
 
+    /// The network's condition allows so many connections; `nil` for as many as the options say.
+    package mutating func allow(segments: Int?, now: MonotonicTime) {
+        ramp.allow(segments, now: now)
+    }
+
     /// Looks at what time has brought: another connection, the end of a wait, a checkpoint.
     package mutating func tick(_ now: MonotonicTime) -> [Effect] {
         guard !isOver else { return [] }

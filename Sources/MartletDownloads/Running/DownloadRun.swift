@@ -177,7 +177,9 @@ final class DownloadRun: Sendable {
             case .ended(let id, let end):
                 state.controls[id] = nil
                 return state.machine.ended(id, end, now: now, random: DownloadRun.chance())
-            case .tick: return state.machine.tick(now)
+            case .tick:
+                state.machine.allow(segments: session.segmentLimit, now: now)
+                return state.machine.tick(now)
             case .checkpointed:
                 state.machine.checkpointed(now)
                 return []

@@ -195,7 +195,7 @@ struct ConnectRace: Sendable {
             case .handshake, .truncated: false
             default: true
             }
-        case .resolution, .connect, .system, .closed: false
+        case .resolution, .connect, .system, .closed, .addressLost: false
         }
     }
 

@@ -14,6 +14,8 @@ package enum TransportError: Error, Sendable {
     case interrupted
     /// The stream was closed on this side.
     case closed
+    /// The stream's address on this side is no address of this machine any more.
+    case addressLost
 }
 
 /// One attempt to connect that failed.

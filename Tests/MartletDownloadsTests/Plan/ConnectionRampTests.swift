@@ -113,4 +113,39 @@ struct ConnectionRampTests {
         ramp.refused(active: .min, now: .distantFuture)
         #expect(ramp.target == 1)
     }
+
+    @Test("What the network's condition allows is kept, and more is used when it allows more")
+    func allowance() {
+        var line = Line(limit: 4) { Double($0) * 5e6 }
+        line.ramp.allow(2, now: line.now)
+        line.run(milliseconds: 4_000)
+        #expect(line.ramp.target == 2)
+        line.ramp.allow(1, now: line.now)
+        #expect(line.ramp.target == 1)
+        line.run(milliseconds: 20_000)
+        #expect(line.ramp.target == 1)
+        line.ramp.restart(now: line.now)
+        line.run(milliseconds: 2_000)
+        #expect(line.ramp.target == 1)
+        line.ramp.allow(nil, now: line.now)
+        line.run(milliseconds: 2_000)
+        #expect(line.ramp.target == 4)
+    }
+
+    @Test("An allowance of none or less is one, and what the server refused stays refused for its while")
+    func allowanceAndRefusal() {
+        var line = Line(limit: 4) { Double($0) * 5e6 }
+        line.ramp.allow(0, now: line.now)
+        line.run(milliseconds: 2_000)
+        #expect(line.ramp.target == 1)
+        line.ramp.allow(4, now: line.now)
+        line.run(milliseconds: 1_000)
+        line.ramp.refused(active: 2, now: line.now)
+        line.ramp.allow(3, now: line.now)
+        line.ramp.allow(nil, now: line.now)
+        line.run(milliseconds: 3_000)
+        #expect(line.ramp.target <= 2)
+        line.run(milliseconds: 20_000)
+        #expect(line.ramp.target == 4)
+    }
 }
