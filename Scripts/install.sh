@@ -32,6 +32,7 @@ is_present() {
         libcurl4-openssl-dev) pkg-config --exists libcurl ;;
         libc6-dev) test -e /usr/include/stdlib.h ;;
         util-linux) command -v setpriv ;;
+        iproute2) command -v ip ;;
         python3-venv) python3 -c 'import ensurepip, venv' ;;
         publicsuffix) test -s /usr/share/publicsuffix/public_suffix_list.dat ;;
         ca-certificates) test -s /etc/ssl/certs/ca-certificates.crt ;;
@@ -86,6 +87,8 @@ case "${1:-}" in
     test | soak)
         wanted=("${build[@]}" nginx apache2-bin python3 python3-venv openssl curl util-linux ca-certificates)
         wanted+=(publicsuffix squid tinyproxy-bin microsocks lighttpd strace tmux)
+        wanted+=(publicsuffix squid tinyproxy-bin microsocks tmux)
+        wanted+=(publicsuffix squid tinyproxy-bin microsocks lighttpd strace iproute2)
         ;;
     bench) wanted=("${build[@]}" nginx wrk curl openssl python3 golang-go libcurl4-openssl-dev gcc libc6-dev valgrind wget2 aria2 axel) ;;
     traits) wanted=("${build[@]}" libbrotli-dev libzstd-dev libpng-dev libturbojpeg0-dev) ;;

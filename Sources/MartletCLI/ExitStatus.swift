@@ -38,6 +38,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let checksum = ExitStatus(code: 100)
     static let changedOnServer = ExitStatus(code: 101)
     static let notResumable = ExitStatus(code: 102)
+    static let offline = ExitStatus(code: 103)
     static let notInCache = ExitStatus(code: 104)
     static let diskFull = ExitStatus(code: 105)
     static let alreadyInProgress = ExitStatus(code: 106)

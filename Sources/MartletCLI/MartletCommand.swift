@@ -11,7 +11,7 @@ struct MartletCommand: AsyncParsableCommand {
 
     private static let subcommands: [any ParsableCommand.Type] = [
         GetCommand.self, DownloadCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self,
-        CacheCommand.self,
+        CacheCommand.self, NetworkCommand.self,
     ]
 
     /// Runs what the command line says, and exits.

@@ -1,0 +1,80 @@
+import ArgumentParser
+import Martlet
+import SystemPackage
+
+/// `martlet network`: what the path of the network is, and what becomes of it.
+struct NetworkCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "network", abstract: "Print the network path, and again whenever it changes.",
+        discussion: """
+            A path is satisfied where a default route leads over an interface that is up, running and has a carrier, with an \
+            address that reaches beyond the link. Names of interfaces may end in *, which stands for any characters. With \
+            --json a line is an object.
+
+            EXIT CODES:
+            0: done
+            2: a mistake on the command line
+            23: what is to be printed cannot be written
+            103: with --once, the path is not satisfied
+            """)
+
+    @Flag(help: "Print the present path, and end.")
+    var once = false
+
+    @Flag(help: "Go on until interrupted, which is what happens without --once.")
+    var watch = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Tell whether this host can be reached; may be repeated.", valueName: "host[:port]"))
+    var host: [String] = []
+
+    @Flag(help: "Make a connection to each host, port 443 unless it names another.")
+    var probe = false
+
+    @Option(help: ArgumentHelp("The folder that tells what interfaces are.", valueName: "dir"))
+    var sysfs = "/sys"
+
+    @Option(help: ArgumentHelp("Take an interface for expensive.", valueName: "name"))
+    var expensive: [String] = []
+
+    @Option(help: ArgumentHelp("Take an interface for not expensive, whatever it is.", valueName: "name"))
+    var inexpensive: [String] = []
+
+    mutating func validate() throws {
+        if once && watch { throw ValidationError("options --once and --watch: one of them") }
+        if probe && host.isEmpty { throw ValidationError("option --probe: takes a --host") }
+        guard !sysfs.isEmpty, !sysfs.utf8.contains(0) else {
+            throw ValidationError("option --sysfs: takes a folder")
+        }
+    }
+
+    mutating func run() async throws {
+        let hosts: [NetworkHost]
+        do throws(HTTPURL.ParseError) {
+            hosts = try host.map { text throws(HTTPURL.ParseError) in try NetworkHost(text) }
+        } catch {
+            await Console.complain("martlet: option --host: \(error)\n")
+            throw ExitStatus.usage
+        }
+        var interfaces: [String: InterfaceOverride] = [:]
+        for name in expensive { interfaces[name] = InterfaceOverride(isExpensive: true) }
+        for name in inexpensive { interfaces[name] = InterfaceOverride(isExpensive: false) }
+        let monitor = NetworkMonitor(.init(sysfs: FilePath(sysfs), interfaces: interfaces))
+        for await path in monitor {
+            var report = NetworkReport(path)
+            for host in hosts {
+                let found = await monitor.currentReachability(
+                    of: host.url, probe: probe ? .connection : .route)
+                report.hosts.append((name: host.name, reachability: found))
+            }
+            try await CacheOptions.print(json ? report.line : report.text)
+            guard once else { continue }
+            if path.status == .unsatisfied { throw ExitStatus.offline }
+            return
+        }
+    }
+}
