@@ -1,0 +1,86 @@
+import MartletTransport
+
+extension FuzzEntry {
+    /// A datagram of the kernel's about links, addresses and routes.
+    ///
+    /// It is read as the answer to each question, with the number that its first message bears, and as news. The kernel is
+    /// trusted; a kernel that is newer than this reader, or another one that claims to be it, is not.
+    static let netlink = FuzzEntry("netlink") { (bytes) throws(FuzzFinding) in
+        let messages: [NetlinkMessage]
+        do throws(NetlinkFault) {
+            messages = try NetlinkMessage.messages(in: bytes[...])
+        } catch {
+            try check(error, bytes)
+            try require(NetlinkNewsRule.matters(bytes[...]), "what cannot be read is no news")
+            return
+        }
+        let byteCount = messages.reduce(0) { $0 + $1.payload.count + 16 }
+        try require(byteCount <= bytes.count, "\(byteCount) bytes of messages in \(bytes.count)")
+        _ = NetlinkNewsRule.matters(bytes[...])
+        let sequence = messages.first?.sequence ?? 0
+        _ = try? RouteAnswer(bytes, sequence: sequence)
+        var table = NetworkTable()
+        for question in NetlinkDump.Question.allCases {
+            var dump = NetlinkDump(question, sequence: sequence)
+            var whole = NetworkTable()
+            let result: Result<NetlinkDump.Progress, NetlinkFault>
+            do throws(NetlinkFault) {
+                result = .success(try dump.receive(bytes, into: &whole))
+            } catch {
+                try check(error, bytes)
+                result = .failure(error)
+            }
+            try checkPieces(question, messages, bytes, sequence, result, whole)
+            table.links += whole.links
+            table.addresses += whole.addresses
+            table.routes += whole.routes
+        }
+        try checkPath(table)
+    }
+
+    private static func check(_ fault: NetlinkFault, _ bytes: [UInt8]) throws(FuzzFinding) {
+        try require(
+            !fault.field.isEmpty && (0...bytes.count).contains(fault.offset), "\(fault) points nowhere")
+    }
+
+    /// Each message in a datagram of its own comes to the same.
+    private static func checkPieces(
+        _ question: NetlinkDump.Question, _ messages: [NetlinkMessage], _ bytes: [UInt8], _ sequence: UInt32,
+        _ result: Result<NetlinkDump.Progress, NetlinkFault>, _ whole: NetworkTable
+    ) throws(FuzzFinding) {
+        var dump = NetlinkDump(question, sequence: sequence)
+        var table = NetworkTable()
+        var progress = NetlinkDump.Progress.more
+        for message in messages where progress == .more {
+            let start = message.payload.startIndex - 16
+            do throws(NetlinkFault) {
+                progress = try dump.receive(Array(bytes[start..<message.payload.endIndex]), into: &table)
+            } catch {
+                guard case .failure(let fault) = result else {
+                    throw FuzzFinding("\(error) in pieces, and none at once")
+                }
+                try require(
+                    fault == NetlinkFault(error.field, at: error.offset + start),
+                    "\(error) in pieces, \(fault) at once")
+                return
+            }
+        }
+        try require(table == whole, "\(table) in pieces, \(whole) at once")
+        guard case .success(let expected) = result, progress == expected else {
+            throw FuzzFinding("\(progress) in pieces, \(result) at once")
+        }
+    }
+
+    private static func checkPath(_ table: NetworkTable) throws(FuzzFinding) {
+        let path = NetworkPathRule(table).path
+        try require(path.isSatisfied == !path.interfaces.isEmpty, "\(path) with \(path.interfaces.count)")
+        try require(
+            path.isSatisfied == (path.supportsIPv4 || path.supportsIPv6), "\(path) by no version of IP")
+        try require(
+            Set(path.interfaces.map(\.index)).count == path.interfaces.count, "an interface twice in \(path)")
+        for interface in path.interfaces {
+            try require(
+                interface.addresses.allSatisfy { IPAddress($0) != nil }, "addresses \(interface.addresses)")
+        }
+    }
+}
