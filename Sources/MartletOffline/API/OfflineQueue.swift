@@ -85,6 +85,8 @@ public actor OfflineQueue {
     var requestCount = 0
     var storedByteCount: UInt64 = 0
     var alarm: (time: MonotonicTime, task: Task<Void, Never>)?
+    /// Follows the network's path.
+    var follower: Task<Void, Never>?
     var isClosing = false
 
     /// Opens a directory, which is made where it is missing, and begins to send what is in it.
@@ -137,11 +139,13 @@ public actor OfflineQueue {
             backoff: options.backoff, lanes: options.limits.lanes, isSending: options.isSending)
         await restore(contents)
         session.setCompanion(self)
+        if options.isSending, let monitor = options.networkMonitor { follow(monitor) }
     }
 
     deinit {
         runs.cancel()
         alarm?.task.cancel()
+        follower?.cancel()
         for entry in held.values {
             entry.watch?.fulfil(.success(.frozen(entry.summary.ticket)))
             entry.isGone?.finish()
@@ -238,7 +242,7 @@ public actor OfflineQueue {
     }
 
     /// Tries again at once what waits since it could not be reached: the network's path has come back, as far as the caller
-    /// knows.
+    /// knows. ``OfflineQueueOptions/networkMonitor`` does so by itself.
     public func pathReturned() {
         apply(machine.wake(waitingFor: [.unreachable], now: now()))
     }
@@ -261,6 +265,7 @@ public actor OfflineQueue {
         isClosing = true
         machine.close()
         alarm?.task.cancel()
+        follower?.cancel()
         for entry in held.values where entry.summary.isRepeatable { entry.attempt?.cancel() }
         await runs.finish()
         for (id, entry) in held {

@@ -121,8 +121,10 @@ extension FrozenRequestCodec {
 
     private static func url(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPURL {
         let text = try reader.text(limit: textLimit, "URL")
-        // One without user info, as is written.
-        guard let url = try? HTTPURL(text, pathAsIs: true), url.user == nil, url.password == nil else {
+        // One without user info and fragment, as is written.
+        guard let url = try? HTTPURL(text, pathAsIs: true), url.user == nil, url.password == nil,
+            url.fragment == nil
+        else {
             throw reader.fault("URL")
         }
         return url

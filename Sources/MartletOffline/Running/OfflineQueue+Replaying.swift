@@ -89,6 +89,18 @@ extension OfflineQueue {
         apply(machine.advance(to: now()))
     }
 
+    /// Tries again whenever there is a way out that is another than before.
+    func follow(_ monitor: NetworkMonitor) {
+        // It does not hold the queue, which cancels it at its end.
+        follower = Task { [weak self] in
+            var last: NetworkPath?
+            for await path in monitor {
+                if last != nil, path.status == .satisfied { await self?.pathReturned() }
+                last = path
+            }
+        }
+    }
+
     // MARK: Tries
 
     private func begin(_ id: OfflineID) {

@@ -238,6 +238,27 @@ struct DeliveryTests {
         }
     }
 
+    @Test("K5: when the path of the network comes back, what could not be reached is sent at once")
+    func pathComesBack() async throws {
+        let path = ManualNetworkPath(.unsatisfied)
+        let isDown = Mutex(true)
+        try await OfflineScene.run { _ in
+            if isDown.withLock({ $0 }) { throw OriginFault(.reset) }
+            return .text("")
+        } _: { scene in
+            let queue = try await scene.queue {
+                $0.backoff = OfflineScene.never
+                $0.networkMonitor = path.monitor
+            }
+            try await queue.submit(try scene.request(), tag: "waiting")
+            _ = try await queue.postponed(.unreachable)
+            isDown.withLock { $0 = false }
+            path.set(NetworkPath([], status: .satisfied))
+            #expect(try await queue.delivered().keys.first == "waiting")
+            await queue.close()
+        }
+    }
+
     @Test(
         "A request without a key that broke after it was sent is uncertain, and is not sent again by itself")
     func uncertain() async throws {
