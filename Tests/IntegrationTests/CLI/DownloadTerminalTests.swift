@@ -147,12 +147,9 @@ struct DownloadTerminalTests {
                 "\(scene.origin.url("/held/\(4096 << $0.offset)"))\n out=\($0.element)\n"
             }
             try scene.directory.write(list.joined() + scene.origin.url("/bytes/7") + "\n", to: "list")
-            let socket = scene.directory.appending("tmux")
             let command =
                 "'\(Program.path)' download --stall-timeout 600 --max-per-host 3 -i list; echo status $?; exec sleep 3600"
-            let screen = TmuxScreen(socket: socket)
-            try await screen.start(columns: columns, rows: 12, command, in: scene.directory)
-            do {
+            try await TmuxScreen.with(columns: columns, rows: 12, command, in: scene.directory) { screen in
                 let mark = columns < 40 ? "stalled" : "50%"
                 let drawn = try await screen.wait { lines in
                     guard lines.count >= 4, let last = lines.last else { return false }
@@ -167,11 +164,7 @@ struct DownloadTerminalTests {
                 let ended = try await screen.wait { $0.contains("status 0") }
                 #expect(!ended.contains { $0.contains("━") || $0.contains("50%") }, "\(ended)")
                 #expect(ended.contains { $0.hasPrefix("total: 3 of 3 files") })
-            } catch {
-                await screen.end()
-                throw error
             }
-            await screen.end()
         }
     }
 }

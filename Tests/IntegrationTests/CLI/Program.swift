@@ -22,6 +22,11 @@ enum Program {
     /// How long a run may take, in seconds: what ends one that hangs, on the slowest machine and under a sanitizer.
     private static let limit = MartletProgram.isSanitized ? "1800" : "600"
 
+    /// Words for `env`: no proxy of the machine's stands between the program and the tests.
+    static let withoutProxies = [
+        "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY",
+    ].flatMap { ["-u", $0] }
+
     /// Runs it to its end, without a proxy in its environment, for as long as ``limit`` says.
     /// - Parameters:
     ///   - input: its standard input.
@@ -49,8 +54,7 @@ enum Program {
         defer { own.remove() }
         try InputFile.write(Data(input), to: own.appending("in"))
         let script = "exec \"$@\" <\(own.appending("in")) >\(own.appending("out")) 2>\(own.appending("err"))"
-        let cleared = ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY"]
-        let variables = cleared.flatMap { ["-u", $0] } + environment
+        let variables = withoutProxies + environment
         let child = try await ChildProcess.start(
             "sh", ["-c", script, "sh", "env"] + variables + ["timeout", limit, program] + arguments,
             in: given?.path ?? own.path, outputPath: own.appending("log"))

@@ -1,17 +1,49 @@
 import Foundation
 
 /// A terminal as people see it: tmux, without anybody who looks at it.
+///
+/// Its server is a child of the tests, and no daemon: it ends with them, however they end.
 struct TmuxScreen {
-    /// The socket of its server, which is its own.
-    let socket: String
+    private let child: ChildProcess
+    private let socket: String
+    private let directory: TemporaryDirectory
 
-    /// Begins a screen in which a shell command runs.
-    func start(columns: Int, rows: Int, _ command: String, in directory: TemporaryDirectory) async throws {
-        let run = try await tmux(
-            ["-f", "/dev/null", "new-session", "-d", "-x", "\(columns)", "-y", "\(rows)", command],
-            in: directory)
-        guard run.status == 0 else {
-            throw ServerFailure(program: "tmux", reason: "status \(run.status)", log: run.errors)
+    private static let environment = ["-u", "NO_COLOR", "-u", "TMUX", "LC_ALL=C.UTF-8", "TERM=xterm"]
+
+    /// Runs a test with a screen on which a shell command runs, and ends both.
+    static func with(
+        columns: Int, rows: Int, _ command: String, in directory: TemporaryDirectory,
+        run body: (TmuxScreen) async throws -> Void
+    ) async throws {
+        let socket = directory.appending("tmux")
+        let child = try await ChildProcess.start(
+            "env",
+            Program.withoutProxies + environment + ["tmux", "-u", "-S", socket, "-f", "/dev/null", "-D"],
+            in: directory.path, outputPath: directory.appending("tmux.log"))
+        let screen = TmuxScreen(child: child, socket: socket, directory: directory)
+        do {
+            try await screen.begin(columns, rows, command)
+            try await body(screen)
+        } catch {
+            await child.stop()
+            throw error
+        }
+        await child.stop()
+    }
+
+    private func begin(_ columns: Int, _ rows: Int, _ command: String) async throws {
+        try await child.wait(for: "its socket") { FileManager.default.fileExists(atPath: socket) }
+        let words = ["new-session", "-d", "-x", "\(columns)", "-y", "\(rows)", command]
+        let deadline = ContinuousClock.now + .seconds(300)
+        while true {
+            let run = try await tmux(words)
+            if run.status == 0 { return }
+            // Between its making and its first use the socket takes nobody.
+            guard ContinuousClock.now < deadline, !child.hasExited else {
+                throw ServerFailure(
+                    program: "tmux", reason: "status \(run.status)", log: run.errors + child.output)
+            }
+            try await Task.sleep(for: .milliseconds(50))
         }
     }
 
@@ -31,15 +63,10 @@ struct TmuxScreen {
         }
     }
 
-    /// Ends it, and what runs in it.
-    func end() async {
-        _ = try? await tmux(["kill-server"])
-    }
-
-    private func tmux(_ words: [String], in directory: TemporaryDirectory? = nil) async throws -> Program.Run
-    {
+    /// Has the server do something; none is started for it.
+    private func tmux(_ words: [String]) async throws -> Program.Run {
         try await Program.run(
-            "tmux", ["-u", "-S", socket] + words, input: [], in: directory,
-            environment: ["-u", "NO_COLOR", "-u", "TMUX", "LC_ALL=C.UTF-8", "TERM=xterm"])
+            "tmux", ["-u", "-N", "-S", socket] + words, input: [], in: directory,
+            environment: TmuxScreen.environment)
     }
 }

@@ -1,0 +1,51 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Cuts inside the head")
+struct HeadCutTests {
+    @Test(
+        "N1: an answer that is cut inside its head is a failure that passes, wherever it is cut",
+        arguments: [MartletTesting.ProxyFault.truncated, .reset])
+    func insideTheHead(_ fault: MartletTesting.ProxyFault) async throws {
+        let version = RangeVersion(2_048, entityTag: "\"small\"")
+        try await RangeScene.with(RangeConduct(version)) { scene in
+            // No head of the origin's is shorter.
+            for place in 0..<60 {
+                var faults = FaultOptions.only(fault)
+                faults.reach = place..<place + 1
+                faults.isExact = true
+                faults.faultyConnectionCount = 1
+                scene.ranges.play(RangeConduct(version))
+                let run = try await FaultProxy.withProxy(before: scene.origin, faults) { proxy in
+                    try await scene.run(
+                        RangeScene.options {
+                            $0.retry.attempts = 1
+                            $0.collision = .overwrite
+                        }, from: proxy.url("/\(RangeScene.name)"))
+                }
+                try #require(run.value != nil, "cut at \(place)\n\(run.log)")
+                #expect(run.requests.count == 2, "cut at \(place)\n\(run.log)")
+                try await scene.expectOrder(after: run, versions: [version])
+            }
+        }
+    }
+
+    @Test("N1: heads that are cut each time are borne as often as the settings say, and leave nothing")
+    func eachTime() async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            var faults = FaultOptions.only(.truncated)
+            faults.reach = 20..<21
+            faults.isExact = true
+            let run = try await FaultProxy.withProxy(before: scene.origin, faults) { proxy in
+                try await scene.run(
+                    RangeScene.options { $0.retry.attempts = 3 }, from: proxy.url("/\(RangeScene.name)"))
+            }
+            #expect(run.error?.code == .truncated, "\(run.log)")
+            #expect(run.error?.keptByteCount == nil)
+            #expect(run.requests.count == 4, "\(run.log)")
+            #expect(run.retries.count == 3)
+            #expect(try scene.folder.names().isEmpty)
+        }
+    }
+}
