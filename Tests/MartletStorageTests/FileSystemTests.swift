@@ -1,6 +1,7 @@
 import Foundation
-import MartletStorage
 import Testing
+
+@testable import MartletStorage
 
 @Suite("File systems")
 struct FileSystemTests {
@@ -120,6 +121,19 @@ struct FileSystemTests {
                 #expect(try !files.tryLock(second))
             }
             #expect(try files.tryLock(second))
+        }
+    }
+
+    @Test("Closing ends a lock, though a process that is being started has a copy of the descriptor")
+    func lockOfCopy() throws {
+        try withFolder { folder in
+            let files = LinuxFileSystem()
+            let first = try files.open("\(folder)/a", for: .updating)
+            #expect(try files.tryLock(first))
+            let copy = dup(first.descriptor)
+            defer { close(copy) }
+            first.close()
+            #expect(try files.tryLock(try files.open("\(folder)/a", for: .updating)))
         }
     }
 

@@ -191,6 +191,7 @@ package struct LinuxFileSystem: FileSystem {
     package func tryLock(_ file: OpenFile) throws(StorageError) -> Bool {
         do throws(StorageError) {
             _ = try result("flock", file.path) { flock(file.descriptor, LOCK_EX | LOCK_NB) }
+            file.noteLock()
             return true
         } catch  where error.code == EWOULDBLOCK {
             return false
