@@ -1,11 +1,16 @@
 import Glibc
 
 /// Stores and reads pages through a session, in a folder that others may use: `MartletClientChild` and the words of a
-/// ``CacheWork``.
+/// ``CacheWork``; or holds connections from an address that goes: `address` and the address.
 @main
 enum MartletClientChild {
-    static func main() async {
-        guard let work = CacheWork(Array(CommandLine.arguments.dropFirst())) else { exit(64) }
+    static func main() async throws {
+        let words = Array(CommandLine.arguments.dropFirst())
+        if words.count == 2, words[0] == "address" {
+            try await AddressWork(address: words[1]).run()
+            exit(0)
+        }
+        guard let work = CacheWork(words) else { exit(64) }
         exit(await work.run() ? 0 : 1)
     }
 }

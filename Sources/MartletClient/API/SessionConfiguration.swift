@@ -64,7 +64,7 @@ public struct SessionConfiguration: Sendable {
     ///
     /// Connections whose address of this machine is gone are closed then, and calls that use them fail as when the peer is
     /// gone, so that they may be tried again. ``concurrency`` follows the path too, unless ``networkConditions`` is set. No
-    /// call is held back or refused for what the path says.
+    /// call is held back or refused for what the path says. A view has that of its session.
     public var networkMonitor: NetworkMonitor?
 
     /// What a response may look like before it is refused.

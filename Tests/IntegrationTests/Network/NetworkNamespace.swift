@@ -90,13 +90,16 @@ struct NetworkNamespace: Sendable {
         try await ip("link", "add", name, "type", "veth", "peer", "name", peer)
         for end in [name, peer] { try await ip("link", "set", end, "up") }
         try await ip("addr", "add", address, "dev", name)
+        // Whether a link runs is noted by a thread of the kernel's, some time later.
+        try await run("sh", "-c", "until ip -o link show \(name) | grep -q 'state UP'; do sleep 0.01; done")
     }
 
-    /// Starts the program `martlet` in it, calls a closure, and ends it.
-    func withMartlet(_ arguments: [String], _ body: (ChildProcess) async throws -> Void) async throws {
+    /// Starts a program in it, calls a closure, and ends it.
+    /// - Parameter program: Its path and its arguments.
+    func with(_ program: [String], _ body: (ChildProcess) async throws -> Void) async throws {
         let child = try await ChildProcess.start(
-            "nsenter", try line([Program.path] + arguments), in: directory.path,
-            outputPath: directory.appending("martlet-\(UUID().uuidString)"))
+            "nsenter", try line(program), in: directory.path,
+            outputPath: directory.appending("output-\(UUID().uuidString)"))
         do {
             try await body(child)
         } catch {

@@ -11,7 +11,7 @@ struct NetworkNamespaceTests {
         _ options: [String] = [], _ body: (NetworkNamespace, PathFollower) async throws -> Void
     ) async throws {
         try await NetworkNamespace.withNamespace { namespace in
-            try await namespace.withMartlet(["network", "--watch", "--json"] + options) { child in
+            try await namespace.with([Program.path, "network", "--watch", "--json"] + options) { child in
                 let follower = PathFollower(child: child)
                 let first = try await follower.line(1)
                 #expect(first.status == "satisfied")
@@ -86,7 +86,29 @@ struct NetworkNamespaceTests {
             #expect(try await follower.line(2).interfaces.first?.addresses == ["10.9.0.1", "10.9.0.3"])
             try await namespace.run(
                 "sh", "-c", "ip addr del 10.9.0.3/24 dev v0; ip addr del 10.9.0.1/24 dev v0")
-            #expect(try await follower.line(3).status == "unsatisfied")
+            try await follower.newest("the end") { $0.status == "unsatisfied" }
+        }
+    }
+
+    /// A program of the tests' own, where it was built beside them.
+    private static let child = URL(filePath: Program.path).deletingLastPathComponent()
+        .appending(path: "MartletClientChild").path
+
+    @Test(
+        "Connections from an address that is removed are closed, and the call on one of them fails",
+        .enabled(
+            if: FileManager.default.isExecutableFile(atPath: child), "the tests' own program was not built"))
+    func connections() async throws {
+        try await NetworkNamespace.withNamespace { namespace in
+            try await namespace.ip("addr", "add", "10.9.0.5/32", "dev", "lo")
+            try await namespace.with([Self.child, "address", "10.9.0.5"]) { child in
+                try await child.waitForOutput("open")
+                #expect(!child.output.contains("lost"))
+                try await namespace.ip("addr", "del", "10.9.0.5/32", "dev", "lo")
+                try await child.waitForOutput("closed")
+                #expect(child.output.contains("lost: connectionLost"))
+                #expect(child.output.contains("its address on this side is gone"))
+            }
         }
     }
 

@@ -149,7 +149,7 @@ struct NetworkMonitorTests {
         #expect(session.diagnostics.pool.idle == 2)
         await tell(session, manual, Self.wifi, ["2001:db8::5"])
         #expect(session.diagnostics.pool.idle == 1)
-        #expect(session.diagnostics.hosts.map(\.origin) == ["http://b.example"])
+        #expect(session.diagnostics.hosts.map(\.origin) == ["http://b.example:80"])
     }
 
     @Test(
@@ -227,7 +227,10 @@ struct NetworkMonitorTests {
         manual.set(Self.wifi, localAddresses: [])
         // The third, which was there and is not; then nothing more.
         #expect(await eventually { session.diagnostics.pool.idle == 2 })
-        #expect(session.diagnostics.hosts.map(\.origin).sorted() == ["http://a.example", "http://b.example"])
+        #expect(
+            session.diagnostics.hosts.map(\.origin).sorted() == [
+                "http://a.example:80", "http://b.example:80",
+            ])
     }
 
     @Test("A session's policy follows the path, and stays as it is while there is none")

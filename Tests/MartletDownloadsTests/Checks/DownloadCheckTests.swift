@@ -105,6 +105,24 @@ struct DownloadCheckTests {
         }
     }
 
+    @Test("K1: over a mobile network a download uses one connection, though more are asked for")
+    func mobile() async throws {
+        let version = RangeVersion(12 << 20, entityTag: "\"one\"")
+        let conduct = RangeConduct(version).with { $0.pace = RangePace(4 << 20) }
+        try await RangeScene.with(
+            conduct,
+            configure: { configuration in
+                configuration.concurrency = ConcurrencyPolicy()
+                configuration.pool.connectionsPerHost = 8
+            }
+        ) { scene in
+            scene.session.networkConditionChanged(to: .mobile)
+            let run = try await scene.run(RangeScene.options { $0.segments = 8 })
+            #expect(run.value != nil, "\(run.log)")
+            #expect(scene.origin.ledger.counts.connections == 1, "\(run.log)")
+        }
+    }
+
     @Test("Check 3: what a slow connection does not get done is taken over by others")
     func takenOver() async throws {
         let version = RangeVersion(24 << 20, entityTag: "\"paced\"")
