@@ -1,0 +1,89 @@
+import Glibc
+import Martlet
+import MartletOffline
+import MartletStorage
+import MartletTesting
+import Testing
+
+@Suite("Offline queue: short calls, and descriptors that run out")
+struct ScarceTests {
+    private static func run(
+        _ files: FaultyFileSystem, _ body: (OfflineScene, OfflineQueue, Ledger) async throws -> Void
+    ) async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            try await ledger.note(request)
+            return .text("")
+        } _: { scene in
+            let queue = try await OfflineQueue(
+                session: OfflineScene.session, directory: scene.folder.directory,
+                options: OfflineQueueOptions(backoff: OfflineScene.soon), files: files)
+            try await body(scene, queue, ledger)
+            await queue.close()
+        }
+    }
+
+    @Test("D8: reads and writes that take a few bytes at a time are gone on with")
+    func shortCalls() async throws {
+        let files = FaultyFileSystem()
+        files.limitPieces(to: 7)
+        try await Self.run(files) { scene, queue, ledger in
+            let large = String(repeating: "0123456789", count: 3000)
+            for body in ["small", large] { try await queue.submit(try scene.request(), body: .text(body)) }
+            try await queue.drained
+            #expect(ledger.effects == ["small", large])
+            #expect(try scene.folder.names() == [])
+        }
+    }
+
+    @Test("D10: without a descriptor left a submission throws, and what is in the queue waits and goes on")
+    func noDescriptors() async throws {
+        let files = FaultyFileSystem()
+        try await Self.run(files) { scene, queue, ledger in
+            for call in [FaultyFileSystem.Call.create, .open] {
+                files.fail(FaultyFileSystem.Fault(call, times: 2, code: EMFILE))
+                var kept = 0
+                for number in 0..<4
+                where
+                    (try? await queue.submit(
+                        try scene.request(), body: .text("\(call) \(number)"))) != nil
+                {
+                    kept += 1
+                }
+                #expect(kept >= 2)
+                try await queue.drained
+                files.mend()
+            }
+            #expect(Set(ledger.effects).count == ledger.effects.count)
+            #expect(ledger.entries.count == ledger.effects.count)
+            #expect(try scene.folder.names() == [])
+        }
+    }
+
+    @Test("Q5: thousands wait and are found again, and large bodies are not held in memory")
+    func many() async throws {
+        try await OfflineScene.run { scene in
+            let keeping = try await scene.queue { $0.isSending = false }
+            let request = try scene.request()
+            await withTaskGroup(of: Void.self) { group in
+                for worker in 0..<8 {
+                    group.addTask {
+                        for number in 0..<250 {
+                            _ = try? await keeping.submit(
+                                request, body: .text("\(number)"), lane: "\(worker)",
+                                tag: "\(worker) \(number)")
+                        }
+                    }
+                }
+            }
+            #expect(await keeping.pendingCount == 2000)
+            await keeping.close()
+            let next = try await scene.queue { $0.isSending = false }
+            let entries = await next.entries
+            #expect(entries.count == 2000)
+            #expect(Set(entries.compactMap(\.ticket.tag)).count == 2000)
+            #expect(entries.map(\.ticket.id) == entries.map(\.ticket.id).sorted())
+            await next.close()
+        }
+    }
+}
