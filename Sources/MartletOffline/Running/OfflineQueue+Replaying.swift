@@ -125,7 +125,22 @@ extension OfflineQueue {
             task.cancel()
         }
         held[id]?.attempt = nil
+        if case .later = verdict, !prepared.rule.isRepeatable { await unmark(id) }
         end(id, verdict)
+    }
+
+    /// Writes down that a request which must not be sent twice is not being sent any more, and took no effect: the next
+    /// process would take it for uncertain. Where that fails, it does, which is the safe side.
+    private func unmark(_ id: OfflineID) async {
+        do {
+            var request = try await store.load(id)
+            request.stage = .waiting
+            try await store.save(request)
+        } catch let error as HTTPError {
+            if let ticket = held[id]?.summary.ticket { log.add(.fileFailed(ticket, error)) }
+        } catch {
+            // A record that makes no sense any more is found when it is sent again.
+        }
     }
 
     /// Reads a request, checks its body, and notes that it is about to be sent.
