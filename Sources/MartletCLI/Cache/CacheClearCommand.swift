@@ -33,7 +33,7 @@ struct CacheClearCommand: AsyncParsableCommand {
         _ = await CacheOptions.complain(notes.errors)
         guard let removed else { throw ExitStatus.writeFailed }
         let count = CacheClearing.Count(entries: removed.entryCount, byteCount: removed.byteCount)
-        try await CacheOptions.print(
+        try await Console.print(
             options.json ? JSONWriter.text(.object(count.members)) + "\n" : "removed \(count.text)\n")
     }
 
@@ -64,7 +64,7 @@ struct CacheClearCommand: AsyncParsableCommand {
             }
             lines += "\n"
         }
-        try await CacheOptions.print(lines)
+        try await Console.print(lines)
         _ = await CacheOptions.complain(notes.errors + clearing.errors)
         if clearing.hasFailed { throw ExitStatus.writeFailed }
         if !clearing.errors.isEmpty { throw ExitStatus.readFailed }

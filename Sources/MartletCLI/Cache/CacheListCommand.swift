@@ -40,7 +40,7 @@ struct CacheListCommand: AsyncParsableCommand {
             let (lines, errors) = await Console.run {
                 CacheListCommand.lines(batch, of: cache, now: now, isJSON: isJSON)
             }
-            try await CacheOptions.print(lines)
+            try await Console.print(lines)
             if await CacheOptions.complain(errors) { hasFailed = true }
         }
         if hasFailed { throw ExitStatus.readFailed }

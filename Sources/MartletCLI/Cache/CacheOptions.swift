@@ -40,16 +40,6 @@ struct CacheOptions: ParsableArguments {
         return WallTime(milliseconds: Int64(exactly: (seconds * 1000).rounded()) ?? 0)
     }
 
-    /// Prints; that nobody reads any more ends the program without a word.
-    static func print(_ text: String) async throws(ExitStatus) {
-        do throws(OutputError) {
-            try await Console.write(text)
-        } catch {
-            if !error.isClosedPipe { await Console.complain("martlet: \(error)\n") }
-            throw .writeFailed
-        }
-    }
-
     /// Says what the file system kept from being done.
     /// - Returns: whether there was anything to say.
     static func complain(_ errors: [StorageError]) async -> Bool {

@@ -30,7 +30,7 @@ struct CacheStatsCommand: AsyncParsableCommand {
         }
         switch result {
         case .success(let survey):
-            try await CacheOptions.print(
+            try await Console.print(
                 options.json ? JSONWriter.text(survey.json) + "\n" : survey.table)
             if survey.unreadable > 0 { throw ExitStatus.readFailed }
         case .failure(let error):

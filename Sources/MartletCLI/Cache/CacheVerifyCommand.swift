@@ -19,7 +19,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
         let result = await Console.run { cache.verify() }
         // In an order that does not depend on the file system's.
         let damages = notes.damages.sorted { $0.file < $1.file }
-        try await CacheOptions.print(
+        try await Console.print(
             options.json ? json(result, damages) : text(result, damages))
         let hasFailed = await CacheOptions.complain(notes.errors)
         if !damages.isEmpty { throw ExitStatus.checksum }

@@ -23,7 +23,8 @@ struct DownloadCommand: AsyncParsableCommand {
         do throws(UsageError) {
             try reader.read(words)
         } catch {
-            try await fail(error)
+            await error.tell()
+            throw error.status
         }
         ProcessTitle.hideSecrets(of: reader.groups)
         let group = reader.groups.first ?? DownloadOptionTable.defaults
@@ -36,15 +37,10 @@ struct DownloadCommand: AsyncParsableCommand {
         do throws(UsageError) {
             status = try await DownloadCommand.status(of: group)
         } catch {
-            guard !group.global.isSilent || group.global.showsErrors else { throw error.status }
-            try await fail(error)
+            if group.global.tellsErrors { await error.tell() }
+            throw error.status
         }
         if status != .success { throw status }
-    }
-
-    private static func fail(_ error: UsageError) async throws(ExitStatus) -> Never {
-        await Console.complain("martlet: (\(error.status.code)) \(error)\n")
-        throw error.status
     }
 
     private static func status(of group: OptionGroup) async throws(UsageError) -> ExitStatus {

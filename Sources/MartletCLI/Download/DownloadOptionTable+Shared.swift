@@ -1,10 +1,6 @@
 extension DownloadOptionTable {
     /// Options that mean here what they mean to `get`.
-    static let shared: [CurlOption] = sharedNames.split(separator: " ").compactMap { name in
-        guard var option = OptionTable.commandOptions[String(name)] else { return nil }
-        if let help = helps[option.name] { option.help = help }
-        return option
-    }
+    static let shared = OptionTable.options(sharedNames, helps: helps)
 
     /// What the help says of them where it is another thing.
     private static let helps: [String: String] = [
@@ -20,11 +16,7 @@ extension DownloadOptionTable {
     ]
 
     /// All other options of `get`. Those that it refuses itself keep their reason.
-    static let refused: [CurlOption] = OptionTable.all.compactMap { option in
-        if let reason = reasons[option.name] { return .refused(option.name, option.letter, reason) }
-        if case .refused = option.kind { return option }
-        return .refused(option.name, option.letter, "makes no sense for a download")
-    }
+    static let refused = OptionTable.refusals(reasons, others: "makes no sense for a download")
 
     private static let sharedNames =
         "url header user-agent referer globoff create-dirs max-filesize"

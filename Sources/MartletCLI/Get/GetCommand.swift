@@ -22,7 +22,7 @@ struct GetCommand: AsyncParsableCommand {
         do throws(UsageError) {
             try reader.read(words)
         } catch {
-            await Console.complain("martlet: (\(error.status.code)) \(error)\n")
+            await error.tell()
             throw error.status
         }
         ProcessTitle.hideSecrets(of: reader.groups)

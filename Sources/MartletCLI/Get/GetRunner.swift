@@ -12,9 +12,7 @@ struct GetRunner: Sendable {
         do throws(UsageError) {
             return try await runGroups(global)
         } catch {
-            if !global.isSilent || global.showsErrors {
-                await Console.complain("martlet: (\(error.status.code)) \(error)\n")
-            }
+            if global.tellsErrors { await error.tell() }
             return error.status
         }
     }

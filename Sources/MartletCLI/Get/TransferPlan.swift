@@ -110,7 +110,17 @@ struct TransferPlan: Sendable {
             if agent.isEmpty { lines.omit(.userAgent) } else { lines.setDefault(.userAgent, agent) }
         }
         if !group.cookies.isEmpty { lines.setDefault(.cookie, group.cookies.joined(separator: "; ")) }
-        options = RequestOptions(
+        options = TransferPlan.requestOptions(group)
+        options.omittedFields = lines.omitted
+        var fields = lines.fields
+        caller.apply(to: &options, &fields, url: url)
+        request = HTTPRequest(
+            method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headerFields: fields)
+    }
+
+    /// What a group says about how its requests are sent.
+    static func requestOptions(_ group: TransferOptions) -> RequestOptions {
+        var options = RequestOptions(
             timeouts: Timeouts(
                 connect: group.connectTimeout ?? .seconds(300), head: nil, idle: nil,
                 total: group.totalTimeout),
@@ -118,13 +128,9 @@ struct TransferPlan: Sendable {
         )
         options.version = group.version
         options.isRaw = group.isRaw
-        options.omittedFields = lines.omitted
-        options.redirects = TransferPlan.redirects(group)
+        options.redirects = redirects(group)
         options.usesCookies = CookiePlan.isActive(group)
-        var fields = lines.fields
-        caller.apply(to: &options, &fields, url: url)
-        request = HTTPRequest(
-            method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headerFields: fields)
+        return options
     }
 
     /// What a group says about redirects.

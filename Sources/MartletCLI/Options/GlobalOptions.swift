@@ -25,4 +25,7 @@ struct GlobalOptions: Sendable {
     var showsTimeline = false
     var showsVersion = false
     var showsHelp = false
+
+    /// Whether errors are told.
+    var tellsErrors: Bool { !isSilent || showsErrors }
 }

@@ -9,4 +9,9 @@ struct UsageError: Error, Sendable, CustomStringConvertible {
         self.description = description
         self.status = status
     }
+
+    /// Says on standard error what is wrong.
+    func tell() async {
+        await Console.complain("martlet: (\(status.code)) \(self)\n")
+    }
 }

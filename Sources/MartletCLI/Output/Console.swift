@@ -22,6 +22,16 @@ enum Console {
         try await write(Array(text.utf8))
     }
 
+    /// Prints; that nobody reads any more ends the program without a word.
+    static func print(_ text: String) async throws(ExitStatus) {
+        do throws(OutputError) {
+            try await write(text)
+        } catch {
+            if !error.isClosedPipe { await complain("martlet: \(error)\n") }
+            throw .writeFailed
+        }
+    }
+
     /// Writes a text to standard error. That nobody reads it is not an error.
     static func complain(_ text: String) async {
         _ = try? await write(Array(text.utf8), to: .standardError, named: "standard error")
