@@ -199,7 +199,10 @@ let package = Package(
             dependencies: ["MartletFuzzing", "MartletWire", "MartletClient"], swiftSettings: strict),
         .testTarget(
             name: "MartletCLITests",
-            dependencies: ["MartletCLI", "Martlet", "MartletDownloads", "MartletTransport", systemPackage],
+            dependencies: [
+                "MartletCLI", "Martlet", "MartletDownloads", "MartletOffline", "MartletTransport",
+                systemPackage,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",

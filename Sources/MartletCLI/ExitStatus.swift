@@ -38,6 +38,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let checksum = ExitStatus(code: 100)
     static let changedOnServer = ExitStatus(code: 101)
     static let notResumable = ExitStatus(code: 102)
+    /// There is no way out, or requests of the offline queue are left, which will be sent another time.
     static let offline = ExitStatus(code: 103)
     static let notInCache = ExitStatus(code: 104)
     static let diskFull = ExitStatus(code: 105)

@@ -11,7 +11,7 @@ struct MartletCommand: AsyncParsableCommand {
 
     private static let subcommands: [any ParsableCommand.Type] = [
         GetCommand.self, DownloadCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self,
-        CacheCommand.self, NetworkCommand.self,
+        CacheCommand.self, QueueCommand.self, NetworkCommand.self,
     ]
 
     /// Runs what the command line says, and exits.
@@ -21,6 +21,10 @@ struct MartletCommand: AsyncParsableCommand {
         do {
             if words.first == "download" {
                 try await DownloadCommand.run(Array(words.dropFirst()))
+            } else if words.starts(with: ["queue", "add"]) {
+                try await QueueAddCommand.run(Array(words.dropFirst(2)))
+            } else if words.starts(with: ["queue", "run"]) {
+                try await QueueRunCommand.run(Array(words.dropFirst(2)))
             } else if let words = getWords(words) {
                 try await GetCommand.run(words)
             } else {

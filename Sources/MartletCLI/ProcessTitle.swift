@@ -11,7 +11,7 @@ enum ProcessTitle {
     /// Overwrites what is secret in the arguments of the process, as curl does, once they were read. Whoever looks
     /// before sees it all the same: a file of options (`-K`) is for secrets that nobody must see.
     static func hideSecrets(of groups: [OptionGroup]) {
-        let secrets = groups.flatMap { ProcessTitle.secrets(of: $0.transfer) }.filter { !$0.suffix.isEmpty }
+        let secrets = groups.flatMap(ProcessTitle.secrets).filter { !$0.suffix.isEmpty }
         guard !secrets.isEmpty else { return }
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }
@@ -28,14 +28,18 @@ enum ProcessTitle {
         }
     }
 
-    private static func secrets(of options: TransferOptions) -> [Secret] {
+    private static func secrets(of group: OptionGroup) -> [Secret] {
+        let options = group.transfer
         var values = options.cookies
         values += [options.user, options.bearer, options.proxy.user, options.passphrase].compactMap { $0 }
         if let certificate = options.certificate, let colon = certificate.firstIndex(of: ":") {
             values.append(String(certificate[certificate.index(after: colon)...]))
         }
         for line in options.headerLines {
-            guard let colon = line.firstIndex(of: ":"), HeadText.isSecret(line[..<colon]) else { continue }
+            guard let colon = line.firstIndex(of: ":"),
+                HeadText.isSecret(line[..<colon])
+                    || group.queue.secretNames.contains(line[..<colon].lowercased())
+            else { continue }
             values.append(String(line[line.index(after: colon)...]))
         }
         var secrets = values.map { Secret(suffix: $0) }

@@ -27,6 +27,11 @@ struct CallerIdentity: Sendable {
     /// Settings for the origin that a call begins at, and for no other.
     var settings: AuthenticationSettings { AuthenticationSettings(credentials: credentials) }
 
+    /// Settings for an origin, wherever a call begins.
+    func settings(for origin: HTTPURL.Origin) -> AuthenticationSettings {
+        AuthenticationSettings(credentialsByOrigin: [origin: credentials])
+    }
+
     /// Settings for every origin that a call comes to, as `--location-trusted` wants it: what needs no challenge goes
     /// along as a field, which such redirects keep, and the rest answers whoever asks.
     ///

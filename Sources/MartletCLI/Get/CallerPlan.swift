@@ -52,6 +52,15 @@ struct CallerPlan: Sendable {
         }
     }
 
+    /// Whether there is one identity, for whatever is called; and not a netrc, where hosts have theirs.
+    var isOneForAll: Bool { identity != nil }
+
+    /// What calls of any origin are to say: nothing but to the one that the identity is for, or what a netrc has for them.
+    func settings(for origin: HTTPURL.Origin?) -> AuthenticationSettings {
+        if let identity { return origin.map(identity.settings) ?? AuthenticationSettings() }
+        return AuthenticationSettings(netrc: netrc, netrcScheme: scheme)
+    }
+
     /// Tells a call who is calling.
     /// - Parameter fields: Given what redirects are to take along wherever they lead.
     func apply(to options: inout RequestOptions, _ fields: inout HTTPFields, url: HTTPURL) {

@@ -6,4 +6,6 @@ struct OptionGroup: Sendable {
     var global = GlobalOptions()
     /// What only `download` has a use for.
     var download = DownloadWish()
+    /// What only `queue` has a use for.
+    var queue = QueueWish()
 }

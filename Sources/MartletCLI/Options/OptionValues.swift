@@ -11,6 +11,18 @@ enum OptionValues {
         return number == 0 ? nil : .milliseconds(Int64((number * 1000).rounded(.up)))
     }
 
+    /// A length of time: `90s`, `30m`, `12h`, `7d`, or seconds without a letter; more than none, at most 36,500 days.
+    static func length(_ text: String, _ option: String) throws(UsageError) -> Duration {
+        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+        let unit = text.last.flatMap { units[$0] }
+        let digits = unit == nil ? text[...] : text.dropLast()
+        guard let number = Int64(digits), number > 0, number <= 36_500 * 86_400 / (unit ?? 1) else {
+            throw UsageError(
+                "option \(option): “\(text)” is not a length of time, such as 7d, 12h, 30m or 90s")
+        }
+        return .seconds(number * (unit ?? 1))
+    }
+
     /// A plain number.
     static func number(_ text: String, _ option: String) throws(UsageError) -> Int {
         guard let number = Int(text), number >= 0 else {

@@ -1,0 +1,70 @@
+import HTTPTypes
+import Martlet
+import MartletClient
+import Testing
+
+@testable import MartletCLI
+
+@Suite("What queue add makes of its options")
+struct QueueAdditionTests {
+    private func addition(_ words: String...) throws(UsageError) -> QueueAddition {
+        var reader = CommandLineReader(QueueAddOptionTable.commandOptions)
+        try reader.read(words)
+        return try QueueAddition(reader.groups[0])
+    }
+
+    @Test("A request is made as get makes it: method, fields and body")
+    func request() throws {
+        let made = try addition("-d", "a=1", "-d", "b=2", "-H", "X-One: 1", "-A", "me", "h/p?q")
+        #expect(made.request.method == .post && made.request.scheme == "http" && made.request.path == "/p?q")
+        #expect(made.request.headerFields[.userAgent] == "me")
+        #expect(made.body.contentType == "application/x-www-form-urlencoded")
+        #expect(try made.body.bytesInMemory?.get() == Array("a=1&b=2".utf8))
+        #expect(try addition("-T", "file", "h/").request.method == .put)
+        #expect(try addition("-I", "h/").request.method == .head)
+        #expect(try addition("-G", "-d", "a=1", "h/p").request.path == "/p?a=1")
+    }
+
+    @Test("Who is calling is not in the request, but that somebody is")
+    func callers() throws {
+        for words in [
+            ["-u", "me:hunter2", "h/"], ["--oauth2-bearer", "hunter2", "h/"], ["http://me:hunter2@h/"],
+        ] {
+            var reader = CommandLineReader(QueueAddOptionTable.commandOptions)
+            try reader.read(words)
+            let request = try QueueAddition(reader.groups[0]).request
+            #expect(request.headerFields[.authorization] == "-", "\(words)")
+            #expect(!"\(request)".contains("hunter2"))
+        }
+        #expect(try addition("h/").request.headerFields[.authorization] == nil)
+        #expect(
+            try addition("-u", "a:b", "-H", "Authorization: X y", "h/").request.headerFields[.authorization]
+                == "X y")
+    }
+
+    @Test("No URL, two URLs, and two bodies are mistakes")
+    func counts() {
+        #expect(throws: UsageError.self) { try addition() }
+        #expect(throws: UsageError.self) { try addition("http://a/", "http://b/") }
+        #expect(throws: UsageError.self) { try addition("-d", "x", "-T", "f", "http://a/") }
+    }
+
+    @Test("That a default field is left out cannot be kept, and is refused, not forgotten")
+    func omitted() {
+        for words in [["-H", "Accept:"], ["-A", ""]] {
+            do throws(UsageError) {
+                _ = try addition(words[0], words[1], "h/")
+                Issue.record("\(words) was taken")
+            } catch {
+                #expect(error.description.contains("queue run") && error.status == .usage, "\(error)")
+            }
+        }
+    }
+
+    @Test("A key of -H does not go with --key or --no-key")
+    func keys() throws {
+        #expect(throws: UsageError.self) { try addition("--key", "a", "-H", "Idempotency-Key: b", "h/") }
+        #expect(throws: UsageError.self) { try addition("--no-key", "-H", "Idempotency-Key: b", "h/") }
+        #expect(try addition("-H", "Idempotency-Key: b", "h/").submission.key == .automatic)
+    }
+}

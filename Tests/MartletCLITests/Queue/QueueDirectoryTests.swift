@@ -1,0 +1,41 @@
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Where a queue is")
+struct QueueDirectoryTests {
+    private func path(_ named: String?, _ variables: [String: String]) throws(UsageError) -> String {
+        try QueueDirectory.path(named) { variables[$0] }.string
+    }
+
+    @Test("In the folder that was named, else in XDG_STATE_HOME, else in the user's own")
+    func folders() throws {
+        let both = ["XDG_STATE_HOME": "/state", "HOME": "/home/me"]
+        #expect(try path("dir/q", both) == "dir/q")
+        #expect(try path(nil, both) == "/state/martlet/queue")
+        #expect(try path(nil, ["HOME": "/home/me"]) == "/home/me/.local/state/martlet/queue")
+    }
+
+    @Test(
+        "An XDG_STATE_HOME that is empty or not absolute is taken for none",
+        arguments: ["", "state", "./state"])
+    func relative(_ folder: String) throws {
+        #expect(
+            try path(nil, ["XDG_STATE_HOME": folder, "HOME": "/home/me"])
+                == "/home/me/.local/state/martlet/queue")
+    }
+
+    @Test("Without any it is a mistake that says what to give")
+    func none() {
+        for (named, variables) in [
+            (nil, [:]), (nil, ["HOME": ""]), ("", ["HOME": "/h"]), ("a\0b", ["HOME": "/h"]),
+        ] {
+            do throws(UsageError) {
+                _ = try path(named, variables)
+                Issue.record("there is a folder")
+            } catch {
+                #expect(error.status == .usage && error.description.contains("--queue"))
+            }
+        }
+    }
+}

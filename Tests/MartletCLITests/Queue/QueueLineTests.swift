@@ -1,0 +1,138 @@
+import HTTPTypes
+import Martlet
+import SystemPackage
+import Testing
+
+@testable import MartletCLI
+@testable import MartletOffline
+
+@Suite("Events and entries of a queue as lines")
+struct QueueLineTests {
+    private func ticket(
+        tag: String? = "note-1", lane: String = "http://h", key: String? = "\"k\""
+    ) throws -> OfflineTicket {
+        var request = FrozenRequest(
+            id: OfflineID(7), lane: lane, method: "POST", url: try HTTPURL("http://h/p"), submitted: 0,
+            expires: 1)
+        request.tag = tag
+        request.idempotencyKey = key
+        return OfflineTicket(request)
+    }
+
+    private func letter(_ reason: OfflineDeadLetter.Reason, status: Int? = nil) -> OfflineDeadLetter {
+        OfflineDeadLetter(
+            reason, message: "it did not go", statusCode: status,
+            fields: [.contentType: "text/plain", .setCookie: "secret=1"], body: [0x41, 0xFF])
+    }
+
+    @Test("A line says what happened, to which request, and more behind a colon")
+    func texts() throws {
+        let ticket = try ticket()
+        let wait = OfflinePostponement(.unreachable, delay: .milliseconds(2500), message: "nobody there")
+        let events: [(OfflineEvent, String)] = [
+            (.submitted(ticket), "submitted 7 POST http://h/p [note-1]"),
+            (.attempt(ticket, number: 2), "attempt 7 POST http://h/p [note-1]: try 2"),
+            (
+                .postponed(ticket, wait),
+                "postponed 7 POST http://h/p [note-1]: unreachable, again in 2.5 s: nobody there"
+            ),
+            (
+                .dead(ticket, letter(.refused, status: 422)),
+                "dead 7 POST http://h/p [note-1]: refused, status 422, it did not go"
+            ),
+            (
+                .uncertain(ticket, letter(.interrupted)),
+                "uncertain 7 POST http://h/p [note-1]: interrupted, it did not go"
+            ),
+            (.expired(ticket), "expired 7 POST http://h/p [note-1]"),
+            (.dropped(ticket), "dropped 7 POST http://h/p [note-1]"),
+            (.setAside(path: "/q/corrupt/3.request", reason: "bad"), "set-aside /q/corrupt/3.request: bad"),
+            (.leftAlone(path: "/q/3.request", reason: "bad"), "left-alone /q/3.request: bad"),
+            (.drained, "drained"),
+        ]
+        for (event, line) in events { #expect(QueueEventText.line(event) == line) }
+    }
+
+    @Test("What could command a terminal, or end the line, is escaped")
+    func escaped() throws {
+        let hostile = try ticket(tag: "a\n\u{1B}[2J")
+        let text = QueueEventText.line(.submitted(hostile))
+        #expect(text == "submitted 7 POST http://h/p [a\\u{a}\\u{1b}[2J]")
+        let wait = OfflinePostponement(.refused, delay: .zero, message: "x\ry")
+        #expect(QueueEventText.line(.postponed(hostile, wait)).hasSuffix(": x\\u{d}y"))
+        #expect(!QueueEventJSON.line(.submitted(hostile)).contains("\u{1B}"))
+    }
+
+    @Test(
+        "An object has what the request is known by, and what came of it; fields that are secret are left out"
+    )
+    func objects() throws {
+        let ticket = try ticket(tag: nil)
+        let wait = OfflinePostponement(.unauthorized, delay: .milliseconds(2500), message: "m")
+        #expect(
+            QueueEventJSON.line(.postponed(ticket, wait))
+                == #"{"event":"postponed","id":7,"tag":null,"method":"POST","url":"http://h/p","lane":"http://h","#
+                + #""key":"\"k\"","reason":"unauthorized","delay":2.500000,"message":"m"}"#)
+        #expect(
+            QueueEventJSON.line(.dead(ticket, letter(.refused, status: 422))).hasSuffix(
+                #""reason":"refused","message":"it did not go","status":422,"#
+                    + #""headers":[["Content-Type","text/plain"]],"body":"Aÿ"}"#))
+        #expect(
+            QueueEventJSON.line(.uncertain(ticket, letter(.unanswered))).contains(#""status":null"#))
+        #expect(QueueEventJSON.line(.drained) == #"{"event":"drained"}"#)
+        #expect(
+            QueueEventJSON.line(.setAside(path: "/q", reason: "r"))
+                == #"{"event":"setAside","path":"/q","reason":"r"}"#)
+    }
+
+    private func entry(_ state: OfflineEntry.State, lane: String = "http://h", secrets: [String] = []) throws
+        -> OfflineEntry
+    {
+        OfflineEntry(
+            ticket: try ticket(lane: lane), state: state, attempts: 1, submitted: 1000, expires: 3_601_000,
+            bodyByteCount: 12, secretFields: secrets)
+    }
+
+    @Test("An entry is a line of columns, the request behind what is short")
+    func entries() throws {
+        let waiting = QueueEntryLine(try entry(.waiting, secrets: ["Cookie"]), now: 1000)
+        #expect(
+            waiting.text
+                == "7     waiting    1 try     expires in 1 h 0 min   12 B        POST http://h/p [note-1]  not stored: Cookie"
+        )
+        let dead = QueueEntryLine(try entry(.dead(letter(.refused, status: 404)), lane: "mine"), now: 1000)
+        #expect(
+            dead.text
+                == "7     dead       1 try     -                      12 B        POST http://h/p [note-1]  lane mine  "
+                + "refused, status 404, it did not go")
+        let late = QueueEntryLine(try entry(.waiting), now: 9_000_000)
+        #expect(late.text.contains("  expired  "))
+        let clockSetBack = QueueEntryLine(try entry(.waiting), now: .min)
+        #expect(clockSetBack.text.contains("expires in "))
+        #expect(
+            JSONWriter.text(dead.json).contains(
+                #""state":"dead","attempts":1,"submitted_ms":1000,"expires_ms":3601000,"bytes":12,"secret_fields":[],"#
+                    + #""letter":{"reason":"refused""#))
+    }
+
+    @Test("What needs somebody comes before what needs time")
+    func statuses() throws {
+        let ticket = try ticket()
+        var tally = QueueTally()
+        #expect(tally.status(left: 0) == .success)
+        #expect(tally.status(left: 2) == .offline)
+        tally.note(.setAside(path: "/q", reason: "r"))
+        #expect(tally.status(left: 2) == .readFailed)
+        for event in [
+            OfflineEvent.dead(ticket, letter(.refused)), .uncertain(ticket, letter(.unanswered)),
+            .expired(ticket),
+        ] {
+            var tally = tally
+            tally.note(event)
+            #expect(tally.status(left: 2) == .refusedByStatus)
+        }
+        #expect(
+            tally.text(left: 2) == "ended: 0 delivered, 0 dead, 0 uncertain, 0 expired, 1 unreadable, 2 left")
+        #expect(tally.json(left: 2, .readFailed).contains(#""exit":26"#))
+    }
+}

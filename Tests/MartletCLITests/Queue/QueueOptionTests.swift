@@ -1,0 +1,147 @@
+import Martlet
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Options of queue add and queue run")
+struct QueueOptionTests {
+    private func add(_ words: String...) throws(UsageError) -> OptionGroup {
+        var reader = CommandLineReader(QueueAddOptionTable.commandOptions)
+        try reader.read(words)
+        return reader.groups[0]
+    }
+
+    private func run(_ words: String...) throws(UsageError) -> OptionGroup {
+        var reader = CommandLineReader(
+            QueueRunOptionTable.commandOptions, defaults: QueueRunOptionTable.defaults)
+        try reader.read(words)
+        return reader.groups[0]
+    }
+
+    @Test("Each option of add does what it says")
+    func own() throws {
+        let group = try add(
+            "--queue", "q", "--lane", "notes", "--tag", "n-1", "--key", "k", "--expires", "12h", "--copy",
+            "--secret", "X-API-Key", "-b", "a=1", "-d", "x=1", "http://h/")
+        let wish = group.queue
+        #expect(wish.directory == "q" && wish.lane == "notes" && wish.tag == "n-1")
+        #expect(wish.key == .value("k") && wish.expires == .seconds(43_200) && wish.files == .copy)
+        #expect(wish.secretNames == ["x-api-key"])
+        #expect(group.transfer.cookies == ["a=1"] && group.transfer.data == [.data("x=1")])
+        #expect(try add("--no-key", "http://h/").queue.key == .none)
+    }
+
+    @Test(
+        "Without options there is a random key, the origin's lane, the queue's expiry, and files stay where they are"
+    )
+    func defaults() throws {
+        let wish = try add("http://h/").queue
+        #expect(wish.directory == nil && wish.lane == nil && wish.tag == nil && wish.key == .automatic)
+        #expect(wish.expires == nil && wish.files == .reference && wish.secretNames.isEmpty)
+        let run = try run()
+        #expect(run.transfer.followsRedirects && !run.queue.endsWhenEmpty && !run.queue.isJSON)
+    }
+
+    @Test(
+        "Lengths of time are seconds, or of the letter behind them",
+        arguments: [
+            ("90", 90), ("90s", 90), ("30m", 1800), ("12h", 43_200), ("7d", 604_800),
+            ("36500d", 3_153_600_000),
+        ])
+    func lengths(_ text: String, _ seconds: Int64) throws {
+        #expect(try OptionValues.length(text, "--expires") == .seconds(seconds))
+    }
+
+    @Test(
+        "What is no length of time is refused by name",
+        arguments: ["", "0", "0d", "-1", "d", "7w", "1.5h", "36501d", "99999999999999999999", "7 d", "7D"])
+    func badLengths(_ text: String) {
+        #expect(throws: UsageError.self) { try OptionValues.length(text, "--expires") }
+        do throws(UsageError) {
+            _ = try add("--expires", text)
+        } catch {
+            #expect(error.description.hasPrefix("option --expires: “\(text)”") && error.status == .usage)
+        }
+    }
+
+    @Test(
+        "add refuses what has to do with sending, with showing, or with several URLs, by name and with the reason"
+    )
+    func refusedByAdd() {
+        for (option, reason) in [
+            ("-L", "run"), ("-x", "run"), ("--cacert", "run"), ("-m", "run"), ("-n", "run"), ("-c", "run"),
+            ("-o", "later"), ("-i", "later"), ("-w", "later"), ("--compressed", "later"),
+            ("--cache", "later"),
+            ("--retry", "later"), ("--http1.0", "later"), ("--next", "one request"), ("--har", "later"),
+            ("--ntlm", "not supported"), ("--until-empty", "unknown"),
+        ] {
+            do throws(UsageError) {
+                _ = try add(option, "x", "http://h/")
+                Issue.record("\(option) was taken")
+            } catch {
+                #expect(error.description.hasPrefix("option \(option): "), "\(error)")
+                #expect(error.description.contains(reason) && error.status == .usage, "\(error)")
+            }
+        }
+    }
+
+    @Test(
+        "run refuses what is part of a request, and what a queue does by itself, by name and with the reason")
+    func refusedByRun() {
+        for (option, reason) in [
+            ("-d", "queue add"), ("-X", "queue add"), ("-T", "queue add"), ("--url", "queue add"),
+            ("-I", "queue add"),
+            ("--retry", "by itself"), ("--location-trusted", "credentials"), ("-o", "no sense"),
+            ("--next", "no sense"), ("--lane", "unknown"), ("-C", "not supported"),
+        ] {
+            do throws(UsageError) {
+                _ = try run(option, "x")
+                Issue.record("\(option) was taken")
+            } catch {
+                #expect(error.description.hasPrefix("option \(option): "), "\(error)")
+                #expect(error.description.contains(reason) && error.status == .usage, "\(error)")
+            }
+        }
+    }
+
+    @Test("No option of get is unknown to add or to run")
+    func complete() {
+        for option in OptionTable.all {
+            #expect(QueueAddOptionTable.commandOptions[option.name] != nil, "\(option.name)")
+            #expect(QueueRunOptionTable.commandOptions[option.name] != nil, "\(option.name)")
+            guard let letter = option.letter else { continue }
+            #expect(QueueAddOptionTable.commandOptions[letter] != nil, "\(letter)")
+            #expect(QueueRunOptionTable.commandOptions[letter] != nil, "\(letter)")
+        }
+    }
+
+    @Test("run takes credentials, cookies, proxies, TLS and clocks as get does")
+    func shared() throws {
+        let group = try run(
+            "-u", "me:secret", "--digest", "-b", "jar.txt", "-c", "out.txt", "-x", "http://p:1", "--cacert",
+            "ca.pem",
+            "-m", "5", "--json", "--until-empty", "-H", "X-Key: 1", "--no-location", "-v")
+        #expect(group.transfer.user == "me:secret" && group.transfer.offersDigest)
+        #expect(group.transfer.cookieFiles == ["jar.txt"] && group.transfer.cookieOutput == "out.txt")
+        #expect(group.transfer.proxy.address == "http://p:1" && group.transfer.authorityFile == "ca.pem")
+        #expect(group.transfer.totalTimeout == .seconds(5) && group.transfer.headerLines == ["X-Key: 1"])
+        #expect(group.queue.isJSON && group.queue.endsWhenEmpty && group.global.isVerbose)
+        #expect(!group.transfer.followsRedirects)
+    }
+
+    @Test("Values that cannot be are refused by the option's name")
+    func badValues() {
+        for words in [
+            ["--lane", ""], ["--key", ""], ["--key", "ä"], ["--key", "a\nb"], ["--secret", "a b"],
+            ["-b", "file"],
+        ] {
+            do throws(UsageError) {
+                _ = try add(words[0], words[1])
+                Issue.record("\(words) was taken")
+            } catch {
+                #expect(
+                    error.description.hasPrefix("option \(words[0]): ") && error.status == .usage, "\(error)")
+            }
+        }
+    }
+}
