@@ -13,7 +13,7 @@ enum Demo {
 
     private static let steps: [Step] =
         DemoRequests.steps + DemoHosts.steps + DemoTransfers.steps + DemoDownloads.steps + DemoTasks.steps
-        + DemoFaults.steps
+        + DemoFaults.steps + DemoQueue.steps
 
     /// Runs all steps.
     /// - Returns: Whether every step was as it should be.

@@ -32,7 +32,7 @@ struct ServeTests {
         let run = try await Program.run("demo")
         #expect(run.status == 0, "\(run.text)")
         #expect(!run.text.contains("FAILED"))
-        #expect(run.text.contains("All 14 steps as they should be"))
+        #expect(run.text.contains("All 15 steps as they should be"))
         #expect(run.errors.isEmpty)
     }
 
