@@ -12,6 +12,7 @@ import MartletClient
 /// | 501, 505, other 3xx and 4xx | dead | dead | dead |
 /// | none, nothing sent | later | later | later |
 /// | none, something sent | later | later | uncertain |
+/// | another than 2xx, after a redirect that ended the request | as above | as above | uncertain |
 struct ReplayRule: Sendable {
     /// Whether the request has an `Idempotency-Key`.
     let hasKey: Bool
@@ -38,6 +39,9 @@ struct ReplayRule: Sendable {
         let words = "the server answered with status \(status)"
         switch status {
         case 200...299, 304: return .delivered(answer)
+        case _ where !isRepeatable && ReplayRule.isOfAnother(answer):
+            return .uncertain(
+                letter(.unanswered, "\(words) where it had sent for the result", answer), .answer(answer))
         case 401: return .unauthorized(answer)
         case _ where ReplayRule.notProcessed.contains(status),
             409 where hasKey:
@@ -47,6 +51,13 @@ struct ReplayRule: Sendable {
             return .uncertain(
                 letter(.unanswered, "\(words), which does not tell what it did", answer), .answer(answer))
         default: return .dead(letter(.refused, words, answer), answer)
+        }
+    }
+
+    /// Whether the answer is to another request, to which a redirect led once this one had been answered (RFC 9110 §15.4).
+    private static func isOfAnother(_ answer: HTTPExchange) -> Bool {
+        answer.metrics.hops.contains { hop in
+            hop.reason == .redirect && !hop.method.isIdempotent && (301...303).contains(hop.status ?? 0)
         }
     }
 
@@ -66,7 +77,8 @@ struct ReplayRule: Sendable {
     /// the request took effect then, or did not.
     func verdict(on error: any Error, now: Int64) -> ReplayVerdict {
         guard let error = error as? HTTPError else {
-            return unanswered(error, "\(error)", wasSent: true)
+            // Not in its own words, which may be written down and tell a secret.
+            return unanswered(error, "the request failed with \(type(of: error))", wasSent: true)
         }
         if let answer = error.exchange, error.wasSent, !ReplayRule.isRedirectFault(error.code) {
             return verdict(on: answer, now: now)
