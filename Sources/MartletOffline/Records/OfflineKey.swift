@@ -14,7 +14,7 @@ enum OfflineKey {
 
     /// A text as a quoted string, unless it is one. What cannot stand in one becomes a question mark.
     static func quoted(_ text: String) -> String {
-        if text.utf8.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") { return text }
+        if isQuoted(text) { return text }
         var quoted = "\""
         for scalar in text.unicodeScalars {
             switch scalar {
@@ -24,6 +24,27 @@ enum OfflineKey {
             }
         }
         return quoted + "\""
+    }
+
+    private static func isQuoted(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else {
+            return false
+        }
+        var isEscaped = false
+        for byte in bytes[1..<(bytes.count - 1)] {
+            switch byte {
+            case UInt8(ascii: "\\"): isEscaped.toggle()
+            case UInt8(ascii: "\""):
+                guard isEscaped else { return false }
+                isEscaped = false
+            case 0x20...0x7e:
+                // Only these two are escaped.
+                guard !isEscaped else { return false }
+            default: return false
+            }
+        }
+        return !isEscaped
     }
 
     /// 128 random bits in hexadecimal.

@@ -28,6 +28,10 @@ struct OfflineKeyTests {
         #expect(try text(.value("abc")) == "\"abc\"")
         #expect(try text(.value("\"abc\"")) == "\"abc\"")
         #expect(try text(.value("a\"b\\c\u{7F}ü")) == "\"a\\\"b\\\\c??\"")
+        // Quotes around it do not make it a quoted string.
+        #expect(try text(.value("\"a\"b\"")) == "\"\\\"a\\\"b\\\"\"")
+        #expect(try text(.value("\"a\r\nX: y\"")) == "\"\\\"a??X: y\\\"\"")
+        #expect(try text(.value("\"a\\\"")) == "\"\\\"a\\\\\\\"\"")
         #expect(try text(.value("abc"), own: "theirs") == "theirs")
         #expect(try text(.none, own: "theirs") == "theirs")
         #expect(try text(.none) == nil)
