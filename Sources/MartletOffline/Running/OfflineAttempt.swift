@@ -75,7 +75,7 @@ struct OfflineAttempt: Sendable {
         do {
             let answer = try await session.send(request, body: body, options: options)
             return rule.verdict(on: answer, now: WallTime.now.seconds)
-        } catch is CancellationError {
+        } catch is CancellationError where Task.isCancelled {
             return nil
         } catch {
             return rule.verdict(on: error, now: WallTime.now.seconds)
