@@ -230,13 +230,20 @@ public actor OfflineQueue {
 
     /// Takes a request out of the queue, whatever becomes of it; one that is being sent is cancelled, and may have taken
     /// effect. Returns when it is out.
-    /// - Throws: An ``MartletClient/HTTPError`` with the code `.invalidRequest` where there is no such request.
+    /// - Throws: An ``MartletClient/HTTPError`` with the code `.invalidRequest` where there is no such request, or its end is
+    ///   just being written down; `CancellationError` when the task is cancelled, or the queue is closed before it is out.
     public func drop(_ id: OfflineID) async throws {
         try checkOpen()
         guard let effects = machine.drop(id, now: now()) else { throw unknown(id) }
         let isGone = held[id]?.isGone ?? NewestValue(false)
         held[id]?.isGone = isGone
-        if machine.place(of: id) == .settling { held[id]?.settlement = .dropped }
+        if machine.place(of: id) == .settling {
+            switch held[id]?.settlement {
+            // That could not be written down, and is out now.
+            case .delivered, .expired: break
+            default: held[id]?.settlement = .dropped
+            }
+        }
         apply(effects)
         guard await isGone.becomesTrue() else { throw CancellationError() }
     }

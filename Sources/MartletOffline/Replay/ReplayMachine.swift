@@ -54,40 +54,8 @@ package struct ReplayMachine: Sendable {
         var isLive = false
         /// Whether it is dropped as soon as its try has ended.
         var isDropped = false
-    }
-
-    struct Lane: Sendable {
-        /// What a lane does.
-        enum State: Hashable, Sendable {
-            /// Its first request may begin.
-            case ready
-            /// Its first request is under way, or settling.
-            case busy(OfflineID)
-            /// It waits; the number tells this wait from others.
-            case waiting(OfflinePostponement.Reason, until: MonotonicTime, UInt64)
-        }
-        /// What it has to send, in order; never empty, but for a moment.
-        var ids = Deque<OfflineID>()
-        var state: State
-        /// How many tries failed in a row.
-        var failures = 0
-
-        /// Adds a request at its place.
-        /// - Returns: Whether it is the first.
-        mutating func insert(_ id: OfflineID) -> Bool {
-            // By number: nearly always at the end. One that is under way stays in front.
-            var first = ids.startIndex
-            if case .busy = state { first = min(first + 1, ids.endIndex) }
-            var place = ids.endIndex
-            while place > first, ids[place - 1] > id { place -= 1 }
-            ids.insert(id, at: place)
-            return ids.count == 1
-        }
-
-        /// Takes a request out.
-        mutating func remove(_ id: OfflineID) {
-            if let place = ids.firstIndex(of: id) { ids.remove(at: place) }
-        }
+        /// Whether its end could not be written down, and waits for the next try.
+        var isStuck = false
     }
 
     private struct Alarm: Comparable, Sendable {
@@ -153,7 +121,7 @@ package struct ReplayMachine: Sendable {
     package mutating func nextWake() -> MonotonicTime? {
         while let alarm = alarms.min, !isCurrent(alarm) { alarms.removeMin() }
         while let expiry = expiries.min, items[expiry.id]?.isLive != true { expiries.removeMin() }
-        while let settling = settlings.min, items[settling.id]?.place != .settling { settlings.removeMin() }
+        while let settling = settlings.min, !isStuck(settling.id) { settlings.removeMin() }
         let alarm = isSending ? alarms.min?.time : nil
         return [alarm, expiries.min?.time, settlings.min?.time].compactMap(\.self).min()
     }
@@ -229,6 +197,7 @@ package struct ReplayMachine: Sendable {
         _ id: OfflineID, random: Double, now: MonotonicTime
     ) -> (effects: Effects, delay: Duration) {
         guard let item = items[id], item.place == .settling else { return (take(now), .zero) }
+        items[id]?.isStuck = true
         guard lanes[item.lane]?.state == .busy(id) else {
             // In no lane any more, so that it holds nobody up.
             let delay = backoff.delay(failures: 4, random: random)
@@ -256,11 +225,15 @@ package struct ReplayMachine: Sendable {
     }
 
     /// Takes a request out: it is settling then, or its try is cancelled first.
-    /// - Returns: What is to be done; `nil` where there is no such request, or it is settling already.
+    /// - Returns: What is to be done; `nil` where there is no such request, or its end is being written down.
     package mutating func drop(_ id: OfflineID, now: MonotonicTime) -> Effects? {
         guard let item = items[id] else { return nil }
         switch item.place {
-        case .settling: return nil
+        case .settling:
+            guard item.isStuck else { return nil }
+            items[id]?.isStuck = false
+            effects.settle.append(id)
+            leaveLane(id, item.lane)
         case .sending:
             items[id]?.isDropped = true
             effects.cancel.append(id)
@@ -367,8 +340,15 @@ package struct ReplayMachine: Sendable {
         }
         while let first = settlings.min, first.time <= now {
             settlings.removeMin()
-            if items[first.id]?.place == .settling { effects.settle.append(first.id) }
+            if isStuck(first.id) { settleAgain(first.id) }
         }
+    }
+
+    private func isStuck(_ id: OfflineID) -> Bool { items[id]?.isStuck ?? false }
+
+    private mutating func settleAgain(_ id: OfflineID) {
+        items[id]?.isStuck = false
+        effects.settle.append(id)
     }
 
     private mutating func begin() {
@@ -382,7 +362,7 @@ package struct ReplayMachine: Sendable {
                 effects.begin.append(id)
             } else {
                 // Its end could not be written down, and the lane has waited for the next try.
-                effects.settle.append(id)
+                settleAgain(id)
             }
             lane.state = .busy(id)
             busyCount += 1
