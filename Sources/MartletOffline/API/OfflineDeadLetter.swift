@@ -50,11 +50,18 @@ public struct OfflineDeadLetter: Hashable, Sendable {
             body: Array(answer.body.prefix(OfflineDeadLetter.bodyLimit)))
     }
 
-    /// Fields that fit a record: the first thousand, and those of some sane length.
+    /// How much room a record has for a dead letter, in bytes: that of the body, the message, the fields, and what stands
+    /// around them.
+    static let byteLimit = 1 << 20
+    private static let fieldByteLimit = 512 * 1024
+
+    /// Fields that fit a record: the first thousand, as long as they are of some sane length together.
     private static func bounded(_ fields: HTTPFields) -> HTTPFields {
         var bounded = HTTPFields()
-        for field in fields.prefix(1000)
-        where field.value.utf8.count <= bodyLimit && field.name.rawName.utf8.count <= bodyLimit {
+        var byteCount = 0
+        for field in fields.prefix(1000) {
+            byteCount += field.value.utf8.count + field.name.rawName.utf8.count
+            guard byteCount <= fieldByteLimit else { break }
             bounded.append(field)
         }
         return bounded

@@ -219,15 +219,19 @@ public actor OfflineQueue {
     }
 
     private func revive(_ id: OfflineID) async throws {
-        do {
-            var request = try await store.load(id)
+        // At one go, so that it is the state it finds that is changed: it may have been dropped since, or retried by somebody
+        // else, and be on its way.
+        let byteCount = try await store.change(id) { request in
+            switch request.stage {
+            case .dead, .uncertain: break
+            case .waiting, .sending: return false
+            }
             request.stage = .waiting
-            try await store.save(request)
-        } catch let fault as OfflineRecordFault {
-            throw HTTPError(.fileFailed, phase: .preparing, message: fault.description)
+            return true
         }
     }
 
+        recount(id, byteCount)
     /// Takes a request out of the queue, whatever becomes of it; one that is being sent is cancelled, and may have taken
     /// effect. Returns when it is out.
     /// - Throws: An ``MartletClient/HTTPError`` with the code `.invalidRequest` where there is no such request, or its end is

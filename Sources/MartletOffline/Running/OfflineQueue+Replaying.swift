@@ -41,10 +41,11 @@ extension OfflineQueue {
         let letter = OfflineDeadLetter(
             .interrupted,
             message: "the process ended while the request was being sent, and it must not be sent twice")
-        do {
-            var request = try await store.load(id)
-            request.stage = .uncertain(letter)
-            try await store.save(request)
+        do throws(HTTPError) {
+            try await store.change(id) { request in
+                request.stage = .uncertain(letter)
+                return true
+            }
         } catch {
             // As it stands it says the same: it was being sent. The next process finds it so.
         }
@@ -300,14 +301,11 @@ extension OfflineQueue {
             try await store.remove(id)
             return false
         }
-        var request: FrozenRequest
-        do throws(OfflineRecordFault) {
-            request = try await store.load(id)
-        } catch {
-            throw HTTPError(.fileFailed, phase: .preparing, message: error.description)
+        let byteCount = try await store.change(id) { request in
+            request.stage = stage
+            return true
         }
-        request.stage = stage
-        try await store.save(request)
+        recount(id, byteCount)
         return true
     }
 
@@ -318,7 +316,6 @@ extension OfflineQueue {
         } else {
             held[ticket.id] = nil
             requestCount -= 1
-            storedByteCount -= min(storedByteCount, entry.summary.storedByteCount)
         }
         switch settlement {
         case .delivered(let answer):
@@ -341,12 +338,20 @@ extension OfflineQueue {
             case .failure(let error): entry.watch?.fulfil(.failure(error))
             }
         case .expired:
+    /// Notes how many bytes a request has in the directory now.
+    func recount(_ id: OfflineID, _ byteCount: UInt64) {
+        guard let old = held[id]?.summary.storedByteCount else { return }
+        storedByteCount = storedByteCount - min(storedByteCount, old) + byteCount
+        held[id]?.summary.storedByteCount = byteCount
+    }
+
             log.add(.expired(ticket))
             entry.watch?.fulfil(.success(.frozen(ticket)))
         case .dropped, .setAside:
             if case .dropped = settlement { log.add(.dropped(ticket)) }
             entry.watch?.fulfil(.failure(CancellationError()))
         }
+            recount(ticket.id, 0)
     }
 
     /// Tells who waits for a request's first try that it is sent later.

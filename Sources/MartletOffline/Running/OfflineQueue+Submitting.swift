@@ -61,6 +61,8 @@ extension OfflineQueue {
         guard requestCount < max(1, options.limits.requests) else {
             throw full("it holds \(requestCount) requests already")
         }
+        // A file of the highest number there is may lie in the directory.
+        guard lastNumber < .max else { throw full("all numbers have been given") }
         lastNumber += 1
         let id = OfflineID(lastNumber)
         let (kept, secret) = secrets.stripped(from: request.headerFields)
@@ -81,9 +83,11 @@ extension OfflineQueue {
         do {
             frozen.body = try await freeze(body, id, submission.files, &byteCount)
             try Task.checkCancellation()
-            let recordByteCount = try await store.add(frozen)
-            byteCount += UInt64(recordByteCount)
-            storedByteCount += UInt64(recordByteCount)
+            let record = try await store.record(of: frozen)
+            // A body that is in the record was counted.
+            let counted = if case .inline(let bytes) = frozen.body { bytes.count } else { 0 }
+            try claim(UInt64(max(0, record.count - counted)), &byteCount)
+            try await store.add(id, record)
         } catch {
             await store.removeBody(id)
             requestCount -= 1

@@ -1,6 +1,7 @@
 import MartletClient
 import MartletStorage
 import MartletTransport
+import Synchronization
 import SystemPackage
 
 /// What of a queue outlives the process: written in the order in which it is told, by one thread. Nothing of it is cut short
@@ -20,6 +21,8 @@ final class OfflineStore: Sendable {
     let files: any FileSystem
     private let folder: RecordFolder
     private let workers: BlockingWorkers
+    /// Whether others may have the directory. Read and written by whoever has the worker.
+    private let isReleased = Mutex(false)
 
     private init(_ folder: RecordFolder, _ workers: BlockingWorkers, _ files: any FileSystem) {
         self.folder = folder
@@ -139,42 +142,70 @@ final class OfflineStore: Sendable {
         }
     }
 
-    /// Writes a new request; returns when it is on the disk, with the bytes it takes there. Where that fails nothing of it is
-    /// left.
-    func add(_ request: FrozenRequest) async throws(HTTPError) -> Int {
-        try await write(request) { (folder, bytes) throws(StorageError) in
-            try folder.add(request.id.number, bytes)
+    /// The bytes of a request's file.
+    /// - Throws: Where they are more than can be read again, now or with the answer of a server beside them.
+    func record(of request: FrozenRequest) async throws(HTTPError) -> [UInt8] {
+        try await workers.run { () throws(HTTPError) in
+            let bytes = try OfflineStore.encode(request)
+            let limit = FrozenRequestCodec.byteLimit - OfflineDeadLetter.byteLimit
+            guard bytes.count <= limit, (try? FrozenRequestCodec.decode(bytes)) != nil else {
+                throw OfflineStore.tooLarge
+            }
+            return bytes
         }
+    }
+
+    private static var tooLarge: HTTPError {
+        HTTPError(.invalidRequest, phase: .preparing, message: "the request's head is too large to be kept")
+    }
+
+    private static func encode(_ request: FrozenRequest) throws(HTTPError) -> [UInt8] {
+        do throws(RecordEnvelope.Fault) {
+            return try FrozenRequestCodec.encode(request)
+        } catch {
+            throw tooLarge
+        }
+    }
+
+    /// Writes a new request; returns when it is on the disk. Where that fails nothing of it is left.
+    func add(_ id: OfflineID, _ record: [UInt8]) async throws(HTTPError) {
+        try await stored { (folder) throws(StorageError) in try folder.add(id.number, record) }
     }
 
     /// Writes a request in place of what it was.
+    func save(_ request: FrozenRequest) async throws(HTTPError) {
+        _ = try await owned { (folder) throws(HTTPError) in try OfflineStore.write(request, folder) }
+    }
+
+    /// Reads a request and writes it as it is to be, with nothing in between.
+    /// - Parameter change: Returns whether it is to be written.
+    /// - Returns: How many bytes it has in the directory.
     @discardableResult
-    func save(_ request: FrozenRequest) async throws(HTTPError) -> Int {
-        try await write(request) { (folder, bytes) throws(StorageError) in
-            try folder.write(request.id.number, bytes)
+    func change(
+        _ id: OfflineID, _ change: @escaping @Sendable (inout FrozenRequest) -> Bool
+    ) async throws(HTTPError) -> UInt64 {
+        try await owned { (folder) throws(HTTPError) in
+            var request: FrozenRequest
+            var byteCount: Int
+            do throws(OfflineRecordFault) {
+                (request, byteCount) = try OfflineStore.read(id.number, folder)
+            } catch {
+                throw HTTPError(.fileFailed, phase: .preparing, message: error.description)
+            }
+            if change(&request) { byteCount = try OfflineStore.write(request, folder) }
+            return UInt64(byteCount) + request.body.storedByteCount
         }
     }
 
-    private func write(
-        _ request: FrozenRequest,
-        _ body: @escaping @Sendable (RecordFolder, [UInt8]) throws(StorageError) -> Void
-    ) async throws(HTTPError) -> Int {
-        try await workers.run { [folder] () throws(HTTPError) in
-            let bytes: [UInt8]
-            do throws(RecordEnvelope.Fault) {
-                bytes = try FrozenRequestCodec.encode(request)
-            } catch {
-                throw HTTPError(
-                    .invalidRequest, phase: .preparing,
-                    message: "the request's head is too large to be kept")
-            }
-            do throws(StorageError) {
-                try body(folder, bytes)
-            } catch {
-                throw HTTPError(storing: error)
-            }
-            return bytes.count
+    @discardableResult
+    private static func write(_ request: FrozenRequest, _ folder: RecordFolder) throws(HTTPError) -> Int {
+        let bytes = try encode(request)
+        do throws(StorageError) {
+            try folder.write(request.id.number, bytes)
+        } catch {
+            throw HTTPError(storing: error)
         }
+        return bytes.count
     }
 
     /// Removes a request and its body.
@@ -190,10 +221,25 @@ final class OfflineStore: Sendable {
     private func stored<Value: Sendable>(
         _ body: @escaping @Sendable (RecordFolder) throws(StorageError) -> Value
     ) async throws(HTTPError) -> Value {
-        do throws(StorageError) {
-            return try await workers.run { [folder] () throws(StorageError) in try body(folder) }
-        } catch {
-            throw HTTPError(storing: error)
+        try await owned { (folder) throws(HTTPError) in
+            do throws(StorageError) {
+                return try body(folder)
+            } catch {
+                throw HTTPError(storing: error)
+            }
+        }
+    }
+
+    /// Does something to the directory, unless others may have it by now.
+    private func owned<Value: Sendable>(
+        _ body: @escaping @Sendable (RecordFolder) throws(HTTPError) -> Value
+    ) async throws(HTTPError) -> Value {
+        try await workers.run { [self] () throws(HTTPError) in
+            guard !isReleased.withLock({ $0 }) else {
+                throw HTTPError(
+                    .sessionInvalidated, phase: .preparing, message: "the offline queue was closed")
+            }
+            return try body(folder)
         }
     }
 
@@ -210,14 +256,16 @@ final class OfflineStore: Sendable {
 
     /// Removes the file of a body whose request is not kept.
     func removeBody(_ id: OfflineID) async {
-        await workers.run { [folder] in folder.removeBody(id.number) }
+        // Where others have the directory they have removed it, or will.
+        try? await stored { (folder) throws(StorageError) in folder.removeBody(id.number) }
     }
 
     // MARK: The end
 
     /// Notes the last number that was given away, and lets others have the directory.
     func close(lastNumber: UInt64) async {
-        await workers.run { [folder] in
+        await workers.run { [self] in
+            isReleased.withLock { $0 = true }
             try? folder.note(lastNumber)
             folder.release()
         }
