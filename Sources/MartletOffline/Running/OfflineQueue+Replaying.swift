@@ -105,42 +105,56 @@ extension OfflineQueue {
     // MARK: Tries
 
     private func begin(_ id: OfflineID) {
-        // The queue is not held, so that letting go of it ends the tries; the store is, and with it the directory's lock.
+        // The queue is not held while it sends, so that letting go of it ends the tries; the store is, and with it the
+        // directory's lock.
         runs.add { [weak self, store] in
-            await self?.attempt(id)
+            let attempt = await self?.start(id)
+            if let attempt {
+                let verdict = await withTaskCancellationHandler {
+                    await attempt.value
+                } onCancel: {
+                    attempt.cancel()
+                }
+                await self?.finish(id, verdict)
+            }
             withExtendedLifetime(store) {}
         }
     }
 
-    private func attempt(_ id: OfflineID) async {
-        guard let prepared = await prepare(id) else { return }
-        guard !isClosing || !prepared.rule.isRepeatable, !machine.isDropped(id) else {
-            return end(id, nil)
+    /// Begins a try.
+    /// - Returns: What sends; `nil` where it is not sent now.
+    private func start(_ id: OfflineID) async -> Task<ReplayVerdict?, Never>? {
+        guard let prepared = await prepare(id) else { return nil }
+        guard !isClosing, !machine.isDropped(id) else {
+            await noteUnsent(id)
+            end(id, nil)
+            return nil
         }
-        // Unstructured, so that one can be cancelled by itself; awaited here, and cancelled with the others.
+        // Unstructured, so that one can be cancelled by itself; it is awaited, and cancelled with the others.
         let task = Task { await prepared.run() }
         held[id]?.attempt = task
-        let verdict = await withTaskCancellationHandler {
-            await task.value
-        } onCancel: {
-            task.cancel()
-        }
+        return task
+    }
+
+    /// Notes how a try ended.
+    private func finish(_ id: OfflineID, _ verdict: ReplayVerdict?) async {
         held[id]?.attempt = nil
-        if case .later = verdict, !prepared.rule.isRepeatable { await unmark(id) }
+        if case .later = verdict { await noteUnsent(id) }
         end(id, verdict)
     }
 
-    /// Writes down that a request which must not be sent twice is not being sent any more, and took no effect: the next
-    /// process would take it for uncertain. Where that fails, it does, which is the safe side.
-    private func unmark(_ id: OfflineID) async {
-        do {
-            var request = try await store.load(id)
-            request.stage = .waiting
-            try await store.save(request)
-        } catch let error as HTTPError {
-            if let ticket = held[id]?.summary.ticket { log.add(.fileFailed(ticket, error)) }
+    /// Notes that a request which must not be sent twice was surely not taken: else the next process could not tell.
+    private func noteUnsent(_ id: OfflineID) async {
+        guard let entry = held[id], !entry.summary.isRepeatable, !machine.isDropped(id) else { return }
+        do throws(HTTPError) {
+            try await store.change(id) { request in
+                guard request.stage == .sending else { return false }
+                request.stage = .waiting
+                return true
+            }
         } catch {
-            // A record that makes no sense any more is found when it is sent again.
+            // As it stands it is uncertain to the next process, which is the safe side.
+            log.add(.fileFailed(entry.summary.ticket, error))
         }
     }
 
