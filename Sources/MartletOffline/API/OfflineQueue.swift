@@ -84,6 +84,8 @@ public actor OfflineQueue {
     /// How many requests are held or being submitted, and their bytes.
     var requestCount = 0
     var storedByteCount: UInt64 = 0
+    /// Requests for whose first try somebody waits, by lane.
+    var watched: [String: Set<OfflineID>] = [:]
     var alarm: (time: MonotonicTime, task: Task<Void, Never>)?
     /// Follows the network's path.
     var follower: Task<Void, Never>?
@@ -229,9 +231,9 @@ public actor OfflineQueue {
             request.stage = .waiting
             return true
         }
+        recount(id, byteCount)
     }
 
-        recount(id, byteCount)
     /// Takes a request out of the queue, whatever becomes of it; one that is being sent is cancelled, and may have taken
     /// effect. Returns when it is out.
     /// - Throws: An ``MartletClient/HTTPError`` with the code `.invalidRequest` where there is no such request, or its end is

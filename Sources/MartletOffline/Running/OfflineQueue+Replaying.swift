@@ -248,7 +248,7 @@ extension OfflineQueue {
         case .uncertain(let letter, let cause): close(id, .uncertain(letter, cause))
         case .later(let reason, let atLeast, let message):
             apply(postpone(id, reason, atLeast ?? .zero, message, isTold: !machine.isDropped(id)))
-            if held[id] != nil, entry.watch != nil { freeze(id) }
+            freezeLane(entry.summary.ticket.lane)
         case .unauthorized(let answer):
             apply(postpone(id, .unauthorized, .zero, "status \(answer.statusCode)", isTold: true))
         }
@@ -299,6 +299,7 @@ extension OfflineQueue {
             log.add(.fileFailed(entry.summary.ticket, error))
             let (effects, _) = machine.settlingFailed(id, random: Double.random(in: 0...1), now: now())
             apply(effects)
+            freezeLane(entry.summary.ticket.lane)
             return
         }
         tell(settlement, entry, isResting: isResting)
@@ -323,11 +324,20 @@ extension OfflineQueue {
         return true
     }
 
+    /// Notes how many bytes a request has in the directory now.
+    func recount(_ id: OfflineID, _ byteCount: UInt64) {
+        guard let old = held[id]?.summary.storedByteCount else { return }
+        storedByteCount = storedByteCount - min(storedByteCount, old) + byteCount
+        held[id]?.summary.storedByteCount = byteCount
+    }
+
     private func tell(_ settlement: Settlement, _ entry: Held, isResting: Bool) {
         let ticket = entry.summary.ticket
+        if entry.watch != nil { unwatch(ticket) }
         if isResting {
             held[ticket.id]?.settlement = nil
         } else {
+            recount(ticket.id, 0)
             held[ticket.id] = nil
             requestCount -= 1
         }
@@ -352,26 +362,29 @@ extension OfflineQueue {
             case .failure(let error): entry.watch?.fulfil(.failure(error))
             }
         case .expired:
-    /// Notes how many bytes a request has in the directory now.
-    func recount(_ id: OfflineID, _ byteCount: UInt64) {
-        guard let old = held[id]?.summary.storedByteCount else { return }
-        storedByteCount = storedByteCount - min(storedByteCount, old) + byteCount
-        held[id]?.summary.storedByteCount = byteCount
-    }
-
             log.add(.expired(ticket))
             entry.watch?.fulfil(.success(.frozen(ticket)))
         case .dropped, .setAside:
             if case .dropped = settlement { log.add(.dropped(ticket)) }
             entry.watch?.fulfil(.failure(CancellationError()))
         }
-            recount(ticket.id, 0)
     }
 
     /// Tells who waits for a request's first try that it is sent later.
     func freeze(_ id: OfflineID) {
         guard let entry = held[id], let watch = entry.watch else { return }
         held[id]?.watch = nil
+        unwatch(entry.summary.ticket)
         watch.fulfil(.success(.frozen(entry.summary.ticket)))
+    }
+
+    /// The same for all of a lane whose first request could not be sent: they wait for it.
+    private func freezeLane(_ lane: String) {
+        for id in watched[lane] ?? [] where machine.place(of: id) != .settling { freeze(id) }
+    }
+
+    private func unwatch(_ ticket: OfflineTicket) {
+        watched[ticket.lane]?.remove(ticket.id)
+        if watched[ticket.lane]?.isEmpty == true { watched[ticket.lane] = nil }
     }
 }

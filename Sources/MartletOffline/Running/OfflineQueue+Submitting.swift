@@ -99,12 +99,13 @@ extension OfflineQueue {
         held[id] = Held(
             summary: summary, secretFields: secret.isEmpty ? nil : secret, firstOptions: firstOptions,
             watch: watch)
+        if watch != nil { watched[frozen.lane, default: []].insert(id) }
         log.add(.submitted(summary.ticket))
         isDrained.update { false }
         let now = now()
         apply(machine.add(id, lane: frozen.lane, expires: now.advanced(by: max(.zero, lifetime)), now: now))
-        // Behind one that could not be sent there is nothing to wait for.
-        if machine.wait(of: frozen.lane) != nil { freeze(id) }
+        // Where nothing is sent there is nothing to wait for, and neither behind one that could not be sent.
+        if isClosing || !options.isSending || machine.wait(of: frozen.lane) != nil { freeze(id) }
         return summary.ticket
     }
 
