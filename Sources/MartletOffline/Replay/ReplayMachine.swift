@@ -56,6 +56,8 @@ package struct ReplayMachine: Sendable {
         var isDropped = false
         /// Whether its end could not be written down, and waits for the next try.
         var isStuck = false
+        /// Whether it stands in its lane: not once it was dropped there, or has expired, nor while it rests.
+        var isInLane = false
     }
 
     private struct Alarm: Comparable, Sendable {
@@ -147,6 +149,7 @@ package struct ReplayMachine: Sendable {
     private mutating func enqueue(_ id: OfflineID, _ name: String, _ expires: MonotonicTime) {
         liveCount += 1
         items[id]?.isLive = true
+        items[id]?.isInLane = true
         if expires != .distantFuture { expiries.insert(Due(time: expires, id: id)) }
         let isNew = lanes[name, default: Lane(state: .ready)].insert(id)
         if isNew { ready.append(name) }
@@ -187,8 +190,8 @@ package struct ReplayMachine: Sendable {
             liveCount -= 1
             if liveCount == 0 { effects.isDrained = true }
         }
-        items[id] = isResting ? Item(lane: item.lane, expires: item.expires, place: .resting) : nil
         leaveLane(id, item.lane)
+        items[id] = isResting ? Item(lane: item.lane, expires: item.expires, place: .resting) : nil
         return take(now)
     }
 
@@ -249,6 +252,9 @@ package struct ReplayMachine: Sendable {
     package func isDropped(_ id: OfflineID) -> Bool { items[id]?.isDropped ?? false }
 
     private mutating func leaveLane(_ id: OfflineID, _ name: String) {
+        // Of many that were dropped or have expired each would be looked for in vain.
+        guard items[id]?.isInLane == true else { return }
+        items[id]?.isInLane = false
         guard let state = lanes[name]?.state else { return }
         // In place: a lane may be long.
         lanes[name]?.remove(id)
