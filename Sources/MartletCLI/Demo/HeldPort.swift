@@ -23,8 +23,8 @@ final class HeldPort: Sendable {
         let failed = unsafe withUnsafeMutablePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
                 unsafe setsockopt(opened, SOL_SOCKET, SO_REUSEADDR, &isOn, optionLength) != 0
-                    || unsafe bind(opened, generic, length) != 0
-                    || unsafe getsockname(opened, generic, &length) != 0
+                    || bind(opened, generic, length) != 0
+                    || getsockname(opened, generic, &length) != 0
             }
         }
         let code = errno

@@ -71,7 +71,7 @@ struct NetworkCommand: AsyncParsableCommand {
                     of: host.url, probe: probe ? .connection : .route)
                 report.hosts.append((name: host.name, reachability: found))
             }
-            try await CacheOptions.print(json ? report.line : report.text)
+            try await Console.print(json ? report.line : report.text)
             guard once else { continue }
             if path.status == .unsatisfied { throw ExitStatus.offline }
             return

@@ -194,9 +194,10 @@ struct QueueCommandTests {
         let port = FreePorts.draw()
         try await scene.add("-d", "x", "http://127.0.0.1:\(port)/")
         let run = try await scene.run(until: "attempt 1 ") {
-            for (command, arguments) in [
+            let others: [(String, [String])] = [
                 ("run", []), ("add", ["http://h/"]), ("list", []), ("retry", ["1"]), ("drop", ["1"]),
-            ] {
+            ]
+            for (command, arguments) in others {
                 let second = try await scene.run(command, arguments)
                 #expect(second.status == 106, "\(command): \(second.errors)")
                 #expect(

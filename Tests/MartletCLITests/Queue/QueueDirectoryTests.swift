@@ -27,9 +27,10 @@ struct QueueDirectoryTests {
 
     @Test("Without any it is a mistake that says what to give")
     func none() {
-        for (named, variables) in [
+        let cases: [(String?, [String: String])] = [
             (nil, [:]), (nil, ["HOME": ""]), ("", ["HOME": "/h"]), ("a\0b", ["HOME": "/h"]),
-        ] {
+        ]
+        for (named, variables) in cases {
             do throws(UsageError) {
                 _ = try path(named, variables)
                 Issue.record("there is a folder")
