@@ -2,10 +2,11 @@ import Synchronization
 
 /// Events, for any number of subscribers, each of which gets all of them.
 ///
-/// Who comes late gets the last 256 that happened before.
+/// Who comes late gets the last 256 that happened before, or as many of them as weigh no more than a limit.
 package final class EventLog<Event: Sendable>: Sendable {
     private struct State {
         var past: [Event] = []
+        var pastWeight = 0
         var subscribers: [UInt64: AsyncStream<Event>.Continuation] = [:]
         var lastNumber: UInt64 = 0
         var isEnded = false
@@ -17,8 +18,17 @@ package final class EventLog<Event: Sendable>: Sendable {
     /// Guards the above: the download, and subscribers that come and go.
     private let state = Mutex(State())
 
+    private let weight: @Sendable (Event) -> Int
+    private let weightLimit: Int
+
     /// An empty log.
-    package init() {}
+    /// - Parameters:
+    ///   - weightLimit: What the past events weigh together at most; the newest is kept whatever it weighs.
+    ///   - weight: What an event weighs, such as the bytes that it holds.
+    package init(weightLimit: Int = .max, weight: @escaping @Sendable (Event) -> Int = { _ in 0 }) {
+        self.weightLimit = weightLimit
+        self.weight = weight
+    }
 
     deinit {
         end()
@@ -31,8 +41,13 @@ package final class EventLog<Event: Sendable>: Sendable {
     package func add(_ event: Event) {
         state.withLock { state in
             guard !state.isEnded else { return }
-            if state.past.count == EventLog.pastLimit { state.past.removeFirst() }
             state.past.append(event)
+            state.pastWeight += weight(event)
+            while state.past.count > EventLog.pastLimit
+                || (state.pastWeight > weightLimit && state.past.count > 1)
+            {
+                state.pastWeight -= weight(state.past.removeFirst())
+            }
             // Under the lock, so that all have the same order; a stream's buffer takes it without waiting.
             for subscriber in state.subscribers.values { subscriber.yield(event) }
         }

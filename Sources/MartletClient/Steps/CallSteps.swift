@@ -72,9 +72,18 @@ struct CallSteps {
                     answer = try await CallRunner(core: core, dialer: dialer, call: request, control: control)
                         .run()
                 }
-            } catch let error as HTTPError {
+            } catch var error as HTTPError {
                 guard try await retries(after: error, of: request) else {
-                    guard let stale = try await step?.staleAnswer() else { throw error }
+                    guard let stale = try await step?.staleAnswer() else {
+                        // What a redirect made another request of had been answered: whatever became of this one, that was
+                        // sent (RFC 9110 §15.4).
+                        if request.hops.contains(where: {
+                            $0.reason == .redirect && $0.method != request.method
+                        }) {
+                            error.wasSent = true
+                        }
+                        throw error
+                    }
                     return stale
                 }
                 continue

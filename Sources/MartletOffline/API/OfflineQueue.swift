@@ -22,7 +22,7 @@ public import SystemPackage
 /// |---|---|
 /// | 2xx, 304 | delivered |
 /// | 401 | the credentials are asked once; still 401: the lane waits |
-/// | 407, 408, 421, 425, 429, 503, 507, 511 | later, no sooner than `Retry-After` says |
+/// | 407, 408, 421, 425, 429, 503, 507, 511; 413 with `Retry-After` | later, no sooner than `Retry-After` says |
 /// | 409 | with a key: later, with the same one; else dead |
 /// | 500, 502, 504, other 5xx | later; uncertain where it must not be sent twice |
 /// | 501, 505, other 3xx and 4xx | dead |
@@ -67,7 +67,9 @@ public actor OfflineQueue {
         case setAside
     }
 
-    nonisolated let log = EventLog<OfflineEvent>()
+    nonisolated let log = EventLog<OfflineEvent>(weightLimit: 16 << 20) { event in
+        if case .delivered(_, let answer) = event { answer.body.count } else { 0 }
+    }
     nonisolated let runs = RunGroup()
     nonisolated let isClosed = NewestValue(false)
     nonisolated let isDrained = NewestValue(true)
@@ -95,15 +97,15 @@ public actor OfflineQueue {
     ///
     /// - Parameters:
     ///   - session: What sends.
-    ///   - directory: Where requests are kept: its owner's alone (0700).
+    ///   - directory: Where requests are kept: its owner's alone (0700); ``defaultDirectory`` by default.
     ///   - options: How it works.
     ///   - credentials: What adds to requests what is not stored with them; `nil` for nothing but what the session adds. Where
     ///     it is `nil`, the secret fields of a request are sent with it as long as the process lasts that submitted it.
     /// - Throws: An ``MartletClient/HTTPError``: `.alreadyInProgress` where another queue has the directory, in this process or
     ///   another one; `.fileFailed` where it belongs to another user or others may write to it, or it cannot be used.
     public init(
-        session: HTTPSession, directory: FilePath, options: OfflineQueueOptions = OfflineQueueOptions(),
-        credentials: OfflineCredentials? = nil
+        session: HTTPSession, directory: FilePath = OfflineQueue.defaultDirectory,
+        options: OfflineQueueOptions = OfflineQueueOptions(), credentials: OfflineCredentials? = nil
     ) async throws {
         try await self.init(
             session: session, directory: directory, options: options, credentials: credentials,
@@ -113,7 +115,8 @@ public actor OfflineQueue {
     /// Opens a directory; as ``init(session:directory:options:credentials:)``.
     /// - Parameter authorize: Adds to a request what is not stored with it.
     public init(
-        session: HTTPSession, directory: FilePath, options: OfflineQueueOptions = OfflineQueueOptions(),
+        session: HTTPSession, directory: FilePath = OfflineQueue.defaultDirectory,
+        options: OfflineQueueOptions = OfflineQueueOptions(),
         authorize: @escaping @Sendable (HTTPRequest) async throws -> HTTPRequest
     ) async throws {
         try await self.init(
@@ -158,8 +161,9 @@ public actor OfflineQueue {
 
     // MARK: Looking
 
-    /// What happens, in order, beginning with the last 256 events that have happened: also to requests that an earlier process
-    /// submitted. The stream ends with the queue.
+    /// What happens, in order, beginning with the last 256 events that have happened, or fewer where answers among them have
+    /// more than 16 MiB: also to requests that an earlier process submitted. The stream leaves nothing out and holds what is
+    /// not taken from it. It ends with the queue.
     public nonisolated var events: AsyncStream<OfflineEvent> { log.subscribe() }
 
     /// The requests it holds, those first that were submitted first. Answers to dead and uncertain ones are read from the
@@ -202,7 +206,8 @@ public actor OfflineQueue {
 
     // MARK: Deciding
 
-    /// Lets a dead or uncertain request be sent again, in its old place; one that waits, at once.
+    /// Lets a dead or uncertain request be sent again, in its old place; one that waits, at once. One whose time was up has as
+    /// long again.
     /// - Throws: An ``MartletClient/HTTPError`` with the code `.invalidRequest` where there is no such request, or it is being
     ///   sent; `.fileFailed` or `.diskFull` where that cannot be written down.
     public func retry(_ id: OfflineID) async throws {
@@ -212,15 +217,21 @@ public actor OfflineQueue {
             throw unknown(id)
         }
         if entry.summary.stage != .waiting {
-            try await revive(id)
+            let wall = wallTime()
+            let lifetime = entry.summary.lifetime
+            let expires = entry.summary.expires <= wall ? wall.advanced(byMilliseconds: lifetime) : nil
+            try await revive(id, expires: expires)
             guard held[id] != nil, !isClosing else { throw unknown(id) }
             held[id]?.summary.stage = .waiting
+            if let expires { held[id]?.summary.expires = expires }
         }
-        guard let effects = machine.retry(id, now: now()) else { throw unknown(id) }
+        let now = now()
+        let expires = now.advanced(by: .milliseconds(entry.summary.lifetime))
+        guard let effects = machine.retry(id, expires: expires, now: now) else { throw unknown(id) }
         apply(effects)
     }
 
-    private func revive(_ id: OfflineID) async throws {
+    private func revive(_ id: OfflineID, expires: Int64?) async throws {
         // At one go, so that it is the state it finds that is changed: it may have been dropped since, or retried by somebody
         // else, and be on its way.
         let byteCount = try await store.change(id) { request in
@@ -229,6 +240,7 @@ public actor OfflineQueue {
             case .waiting, .sending: return false
             }
             request.stage = .waiting
+            if let expires { request.expires = expires }
             return true
         }
         recount(id, byteCount)
@@ -257,7 +269,7 @@ public actor OfflineQueue {
     /// Tries again at once what waits since it could not be reached: the network's path has come back, as far as the caller
     /// knows. ``OfflineQueueOptions/networkMonitor`` does so by itself.
     public func pathReturned() {
-        apply(machine.wake(waitingFor: [.unreachable], now: now()))
+        apply(machine.wake(waitingFor: [.unreachable, .credentialsFailed], now: now()))
     }
 
     /// Tries again at once what waits for credentials.
@@ -280,6 +292,7 @@ public actor OfflineQueue {
         alarm?.task.cancel()
         follower?.cancel()
         for entry in held.values where entry.summary.isRepeatable { entry.attempt?.cancel() }
+        await credentials?.cancel()
         await runs.finish()
         for (id, entry) in held {
             freeze(id)
@@ -302,4 +315,9 @@ public actor OfflineQueue {
             message: held[id] == nil
                 ? "the queue has no request \(id)" : "request \(id) is being sent, or about to go")
     }
+}
+
+extension OfflineQueue: CustomReflectable {
+    /// What debuggers and `dump` show: nothing of what it holds, which may be secret.
+    public nonisolated var customMirror: Mirror { Mirror(self, children: [:]) }
 }

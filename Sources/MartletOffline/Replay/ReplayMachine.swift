@@ -48,7 +48,7 @@ package struct ReplayMachine: Sendable {
 
     struct Item: Sendable {
         let lane: String
-        let expires: MonotonicTime
+        var expires: MonotonicTime
         var place: Place
         /// Whether it waits, is sent, or is being settled after that: what the queue is not done with.
         var isLive = false
@@ -212,13 +212,18 @@ package struct ReplayMachine: Sendable {
     }
 
     /// Lets a dead or uncertain request be sent again; one that waits, at once.
+    /// - Parameter expires: When its time is up, where it was up already.
     /// - Returns: What is to be done; `nil` where there is no such request, or it is under way.
-    package mutating func retry(_ id: OfflineID, now: MonotonicTime) -> Effects? {
-        guard let item = items[id] else { return nil }
+    package mutating func retry(
+        _ id: OfflineID, expires: MonotonicTime = .distantFuture, now: MonotonicTime
+    ) -> Effects? {
+        guard var item = items[id] else { return nil }
         switch item.place {
         case .sending, .settling: return nil
         case .resting:
-            items[id]?.place = .waiting
+            item.place = .waiting
+            if item.expires <= now { item.expires = expires }
+            items[id] = item
             enqueue(id, item.lane, item.expires)
         case .waiting: break
         }

@@ -6,7 +6,7 @@ import MartletClient
 /// |---|---|---|---|
 /// | 2xx, 304 | delivered | delivered | delivered |
 /// | 401 | credentials, once | the same | the same |
-/// | 407, 408, 421, 425, 429, 503, 507, 511 | later | later | later: it was not processed |
+/// | 407, 408, 421, 425, 429, 503, 507, 511; 413 with `Retry-After` | later | later | later: it was not processed |
 /// | 409 | later, with the same key | dead | dead |
 /// | 500, 502, 504, other 5xx | later | later | uncertain |
 /// | 501, 505, other 3xx and 4xx | dead | dead | dead |
@@ -44,7 +44,7 @@ struct ReplayRule: Sendable {
                 letter(.unanswered, "\(words) where it had sent for the result", answer), .answer(answer))
         case 401: return .unauthorized(answer)
         case _ where ReplayRule.notProcessed.contains(status),
-            409 where hasKey:
+            409 where hasKey, 413 where answer.response.headerFields[.retryAfter] != nil:
             return later(answer, words, now)
         case 500...599 where !ReplayRule.neverSupported.contains(status):
             if isRepeatable { return later(answer, words, now) }

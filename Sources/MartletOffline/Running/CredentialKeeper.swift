@@ -1,4 +1,5 @@
 import MartletClient
+import MartletTransport
 
 /// Adds credentials to requests, and gets new ones once, however many requests were refused with the old ones.
 actor CredentialKeeper {
@@ -14,14 +15,14 @@ actor CredentialKeeper {
     /// A request with its credentials, and which ones they are.
     func authorize(_ request: HTTPRequest) async throws -> (request: HTTPRequest, generation: UInt64) {
         // Those that are being got are worth the wait.
-        if let renewal { try await renewal.value }
+        if let renewal { try await CredentialKeeper.wait(for: renewal) }
         let generation = generation
         return (try await credentials.authorize(request), generation)
     }
 
     /// Gets new credentials in place of those a server refused, unless that has happened since.
     func renew(after refused: UInt64) async throws {
-        if let renewal { return try await renewal.value }
+        if let renewal { return try await CredentialKeeper.wait(for: renewal) }
         guard refused == generation else { return }
         guard let refresh = credentials.refresh else {
             generation += 1
@@ -30,8 +31,31 @@ actor CredentialKeeper {
         // Unstructured, since whoever is first does it for all: that its request is cancelled must not take it from them.
         let renewal = Task { try await refresh() }
         self.renewal = renewal
-        defer { self.renewal = nil }
-        try await renewal.value
-        generation += 1
+        // Noted by the renewal's own end, since whoever began it may be cancelled before.
+        Task { await self.end(renewal) }
+        try await CredentialKeeper.wait(for: renewal)
+    }
+
+    private func end(_ renewal: Task<Void, any Error>) async {
+        if case .success = await renewal.result { generation += 1 }
+        self.renewal = nil
+    }
+
+    /// Gives up getting new ones.
+    func cancel() {
+        renewal?.cancel()
+    }
+
+    /// Waits for a renewal, and no longer than the task that waits.
+    private static func wait(for renewal: Task<Void, any Error>) async throws {
+        let end = OneShot<Result<Void, any Error>>()
+        Task { end.fulfil(await renewal.result) }
+        let outcome = await withTaskCancellationHandler {
+            await end.wait(until: .distantFuture, on: .sharedOrStalled)
+        } onCancel: {
+            end.interrupt()
+        }
+        guard case .value(let result) = outcome else { throw CancellationError() }
+        try result.get()
     }
 }

@@ -12,6 +12,8 @@ struct OfflineAttempt: Sendable {
     let credentials: CredentialKeeper?
     let options: RequestOptions
     let rule: ReplayRule
+    /// The fields that the queue's options call secret.
+    let declaredSecrets: Set<HTTPField.Name>
 
     /// Sends it.
     /// - Returns: What follows; `nil` where it was cancelled.
@@ -70,6 +72,10 @@ struct OfflineAttempt: Sendable {
         options.retry = .never
         options.validator = .anything
         options.idempotencyKey = nil
+        // What is not written down does not go to another origin either.
+        var redirects = options.redirects ?? session.configuration.redirects
+        redirects.secretFields.formUnion(declaredSecrets)
+        options.redirects = redirects
         // What is stored is no answer of the server's to this request.
         if request.method == .get || request.method == .head { options.cacheMode = .reload }
         do {

@@ -23,9 +23,8 @@ extension OfflineQueue {
             }
             held[id] = Held(summary: summary)
             // A clock that was set back since makes no request older than it is, nor live longer than it was to.
-            let lifetime = max(
-                0, summary.expires.subtractingReportingOverflow(summary.submitted).partialValue)
-            let left = min(summary.expires.subtractingReportingOverflow(wall).partialValue, lifetime)
+            let left = min(
+                summary.expires.subtractingReportingOverflow(wall).partialValue, summary.lifetime)
             effects.append(
                 machine.add(
                     id, lane: summary.ticket.lane, expires: now.advanced(by: .milliseconds(left)),
@@ -166,6 +165,13 @@ extension OfflineQueue {
             request = try await store.load(id)
         } catch {
             guard case .record = error else {
+                if error.isMissing, let ticket = held[id]?.summary.ticket {
+                    // Somebody took it away: there is nothing to be sent, and nothing to wait for.
+                    log.add(
+                        .leftAlone(path: FilePath(store.recordPath(ticket.id)), reason: error.description))
+                    close(id, .setAside)
+                    return nil
+                }
                 end(id, .later(.storage, atLeast: nil, message: error.description))
                 return nil
             }
@@ -200,7 +206,7 @@ extension OfflineQueue {
         return OfflineAttempt(
             session: session, request: request, body: body, secretFields: entry.secretFields,
             credentials: credentials, options: entry.firstOptions ?? options.request,
-            rule: ReplayRule(request, secrets: secrets))
+            rule: ReplayRule(request, secrets: secrets), declaredSecrets: options.secretFields)
     }
 
     /// The body of a request; `nil` where it is not what it was.
@@ -264,127 +270,5 @@ extension OfflineQueue {
             log.add(.postponed(ticket, OfflinePostponement(reason, delay: delay, message: message)))
         }
         return effects
-    }
-
-    // MARK: Ends
-
-    /// Begins the end of a request whose try has ended.
-    private func close(_ id: OfflineID, _ settlement: Settlement) {
-        held[id]?.settlement = settlement
-        let (effects, _) = machine.end(id, .settled, random: 0, now: now())
-        apply(effects)
-        settle(id)
-    }
-
-    private func settle(_ id: OfflineID) {
-        runs.add { [weak self, store] in
-            await self?.writeDown(id)
-            withExtendedLifetime(store) {}
-        }
-    }
-
-    private func writeDown(_ id: OfflineID) async {
-        guard let entry = held[id], let settlement = entry.settlement else { return }
-        var isResting = false
-        do throws(HTTPError) {
-            switch settlement {
-            case .delivered, .expired, .dropped: try await store.remove(id)
-            case .setAside: break
-            case .dead(let letter, _):
-                isResting = try await rest(id, .dead(letter), entry)
-            case .uncertain(let letter, _):
-                isResting = try await rest(id, .uncertain(letter), entry)
-            }
-        } catch {
-            log.add(.fileFailed(entry.summary.ticket, error))
-            let (effects, _) = machine.settlingFailed(id, random: Double.random(in: 0...1), now: now())
-            apply(effects)
-            freezeLane(entry.summary.ticket.lane)
-            return
-        }
-        tell(settlement, entry, isResting: isResting)
-        apply(machine.settled(id, isResting: isResting, now: now()))
-        entry.isGone?.update { true }
-    }
-
-    /// Writes down that a request is not sent again by itself; one whose answer somebody waits for is removed instead.
-    /// - Returns: Whether it stays.
-    private func rest(
-        _ id: OfflineID, _ stage: FrozenRequest.Stage, _ entry: Held
-    ) async throws(HTTPError) -> Bool {
-        guard entry.watch == nil, !machine.isDropped(id) else {
-            try await store.remove(id)
-            return false
-        }
-        let byteCount = try await store.change(id) { request in
-            request.stage = stage
-            return true
-        }
-        recount(id, byteCount)
-        return true
-    }
-
-    /// Notes how many bytes a request has in the directory now.
-    func recount(_ id: OfflineID, _ byteCount: UInt64) {
-        guard let old = held[id]?.summary.storedByteCount else { return }
-        storedByteCount = storedByteCount - min(storedByteCount, old) + byteCount
-        held[id]?.summary.storedByteCount = byteCount
-    }
-
-    private func tell(_ settlement: Settlement, _ entry: Held, isResting: Bool) {
-        let ticket = entry.summary.ticket
-        if entry.watch != nil { unwatch(ticket) }
-        if isResting {
-            held[ticket.id]?.settlement = nil
-        } else {
-            recount(ticket.id, 0)
-            held[ticket.id] = nil
-            requestCount -= 1
-        }
-        switch settlement {
-        case .delivered(let answer):
-            log.add(.delivered(ticket, answer))
-            entry.watch?.fulfil(.success(.answered(answer)))
-        case .dead(let letter, let answer):
-            held[ticket.id]?.summary.stage = .dead
-            log.add(.dead(ticket, letter))
-            if let answer {
-                entry.watch?.fulfil(.success(.answered(answer)))
-            } else {
-                entry.watch?.fulfil(
-                    .failure(HTTPError(.invalidRequest, phase: .preparing, message: letter.message)))
-            }
-        case .uncertain(let letter, let cause):
-            held[ticket.id]?.summary.stage = .uncertain
-            log.add(.uncertain(ticket, letter))
-            switch cause {
-            case .answer(let answer): entry.watch?.fulfil(.success(.answered(answer)))
-            case .failure(let error): entry.watch?.fulfil(.failure(error))
-            }
-        case .expired:
-            log.add(.expired(ticket))
-            entry.watch?.fulfil(.success(.frozen(ticket)))
-        case .dropped, .setAside:
-            if case .dropped = settlement { log.add(.dropped(ticket)) }
-            entry.watch?.fulfil(.failure(CancellationError()))
-        }
-    }
-
-    /// Tells who waits for a request's first try that it is sent later.
-    func freeze(_ id: OfflineID) {
-        guard let entry = held[id], let watch = entry.watch else { return }
-        held[id]?.watch = nil
-        unwatch(entry.summary.ticket)
-        watch.fulfil(.success(.frozen(entry.summary.ticket)))
-    }
-
-    /// The same for all of a lane whose first request could not be sent: they wait for it.
-    private func freezeLane(_ lane: String) {
-        for id in watched[lane] ?? [] where machine.place(of: id) != .settling { freeze(id) }
-    }
-
-    private func unwatch(_ ticket: OfflineTicket) {
-        watched[ticket.lane]?.remove(ticket.id)
-        if watched[ticket.lane]?.isEmpty == true { watched[ticket.lane] = nil }
     }
 }

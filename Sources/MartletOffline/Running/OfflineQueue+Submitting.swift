@@ -121,6 +121,11 @@ extension OfflineQueue {
         if (submission.lane?.utf8.count ?? 0) > OfflineSubmission.laneByteLimit {
             throw refused("the lane's name is longer than \(OfflineSubmission.laneByteLimit) bytes")
         }
+        if case .value(let key) = submission.key,
+            key.isEmpty || !key.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        {
+            throw refused("an Idempotency-Key is visible ASCII and spaces, and not empty (RFC 8941 §3.3.3)")
+        }
         if (submission.tag?.utf8.count ?? 0) > OfflineSubmission.tagByteLimit {
             throw refused("the tag is longer than \(OfflineSubmission.tagByteLimit) bytes")
         }

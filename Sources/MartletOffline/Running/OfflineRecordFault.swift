@@ -7,6 +7,11 @@ enum OfflineRecordFault: Error, CustomStringConvertible {
     /// It makes no sense.
     case record(RecordEnvelope.Fault)
 
+    /// Whether there is no such file.
+    var isMissing: Bool {
+        if case .storage(let error) = self { error.isMissingFile } else { false }
+    }
+
     var description: String {
         switch self {
         case .storage(let error): error.description

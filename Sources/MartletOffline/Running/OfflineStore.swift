@@ -190,6 +190,8 @@ final class OfflineStore: Sendable {
             do throws(OfflineRecordFault) {
                 (request, byteCount) = try OfflineStore.read(id.number, folder)
             } catch {
+                // One that somebody took away has nothing to change, and takes no room.
+                if error.isMissing { return 0 }
                 throw HTTPError(.fileFailed, phase: .preparing, message: error.description)
             }
             if change(&request) { byteCount = try OfflineStore.write(request, folder) }
@@ -244,6 +246,9 @@ final class OfflineStore: Sendable {
     }
 
     // MARK: Bodies
+
+    /// Where a request is.
+    func recordPath(_ id: OfflineID) -> String { folder.recordPath(id.number) }
 
     /// Where the body of a request is that is a file of its own.
     func bodyPath(_ id: OfflineID) -> String { folder.bodyPath(id.number) }

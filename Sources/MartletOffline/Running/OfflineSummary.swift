@@ -11,7 +11,7 @@ struct OfflineSummary: Sendable {
 
     let ticket: OfflineTicket
     let submitted: Int64
-    let expires: Int64
+    var expires: Int64
     let bodyByteCount: UInt64
     let secretFields: [String]
     let isRepeatable: Bool
@@ -19,6 +19,9 @@ struct OfflineSummary: Sendable {
     var stage: Stage
     /// How many bytes it has in the directory.
     var storedByteCount: UInt64
+
+    /// How long it was to live, in milliseconds.
+    var lifetime: Int64 { max(0, expires.subtractingReportingOverflow(submitted).partialValue) }
 
     /// A summary.
     /// - Parameter recordByteCount: How many bytes its record has.

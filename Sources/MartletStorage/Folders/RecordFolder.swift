@@ -50,6 +50,8 @@ package final class RecordFolder: Sendable {
                 return try files.status(at: path + "/.")
             } catch  where error.code == ENOENT {
                 try files.makeFolder(path, withParents: true)
+                // Its name, too, is to be there after a power cut.
+                try files.syncFolder(path + "/..")
                 return try files.status(at: path + "/.")
             }
         }
@@ -225,14 +227,15 @@ package final class RecordFolder: Sendable {
         let aside = path + "/corrupt"
         try files.makeFolder(aside, withParents: false)
         let target = "\(aside)/\(number)\(suffix)"
-        // Numbers are given once: what has the name already was put there by somebody else, and stays.
-        try files.renameWithoutReplacing(recordPath(number), to: target)
+        // What belongs to it first: without a record it would be removed when the folder is opened the next time.
         do throws(StorageError) {
             try files.renameWithoutReplacing(
                 bodyPath(number), to: "\(aside)/\(number)\(RecordFolder.bodySuffix)")
         } catch {
             // There is none, as for most.
         }
+        // Numbers are given once: what has the name already was put there by somebody else, and stays.
+        try files.renameWithoutReplacing(recordPath(number), to: target)
         try files.syncFolder(aside)
         try files.syncFolder(path)
         return target

@@ -32,7 +32,7 @@ struct LayerRule {
         ),
         LayerRule(
             "MartletOffline", "MartletClient", "MartletCache", "MartletTransport", "MartletStorage",
-            "SystemPackage", "DequeModule", "HeapModule", "Synchronization"),
+            "SystemPackage", "FoundationEssentials", "DequeModule", "HeapModule", "Synchronization"),
         LayerRule("Martlet", "MartletClient", "MartletDownloads", "MartletOffline"),
         LayerRule("MartletXML", "MartletClient"),
         LayerRule("MartletImages", "MartletClient", "CPng", "CTurboJPEG"),

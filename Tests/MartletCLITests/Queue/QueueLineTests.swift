@@ -85,11 +85,12 @@ struct QueueLineTests {
                 == #"{"event":"setAside","path":"/q","reason":"r"}"#)
     }
 
-    private func entry(_ state: OfflineEntry.State, lane: String = "http://h", secrets: [String] = []) throws
+    private func entry(_ state: OfflineEntry.State, lane: String? = nil, secrets: [String] = []) throws
         -> OfflineEntry
     {
         OfflineEntry(
-            ticket: try ticket(lane: lane), state: state, attempts: 1, submitted: 1000, expires: 3_601_000,
+            ticket: try ticket(lane: lane ?? HTTPURL("http://h/").origin.description), state: state,
+            attempts: 1, submitted: 1000, expires: 3_601_000,
             bodyByteCount: 12, secretFields: secrets)
     }
 

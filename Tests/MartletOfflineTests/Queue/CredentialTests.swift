@@ -1,11 +1,12 @@
 import Martlet
+import MartletClient
 import MartletTesting
 import Synchronization
 import Testing
 
 @Suite("Offline queue: credentials and secrets")
 struct CredentialTests {
-    private static let secretName = HTTPField.Name("X-Api-Key")!
+    private static let secretName = HTTPField.Name("X-Api-Key") ?? .expect
 
     /// Counts calls.
     private final class Count: Sendable {
@@ -87,7 +88,7 @@ struct CredentialTests {
                 credentials: OfflineCredentials { request in
                     var request = request
                     request.headerFields[.authorization] = "Bearer new"
-                    request.headerFields[HTTPField.Name("Idempotency-Key")!] = "mine"
+                    request.headerFields[.idempotencyKey] = "mine"
                     return request
                 })
             var request = try scene.request()
