@@ -59,7 +59,7 @@ struct DownloadCheckTests {
                 #expect(try !scene.folder.names().contains(RangeScene.name))
                 scene.ranges.play(RangeConduct(version))
                 // One connection, so that what comes is what was missing: two may both be on their way to the same bytes.
-                let run = try await scene.run(try RangeScene.options { $0.segments = 1 })
+                let run = try await scene.run(RangeScene.options { $0.segments = 1 })
                 try await scene.expectOrder(after: run, versions: [version])
                 #expect(run.value != nil, "killed at \(point), seed \(seed)\n\(run.log)")
                 let missing = version.byteCount - point
