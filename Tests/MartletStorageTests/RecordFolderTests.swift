@@ -11,7 +11,7 @@ struct RecordFolderTests {
     }
 
     private func open(_ files: any FileSystem = LinuxFileSystem()) throws -> RecordFolder {
-        try RecordFolder(path: path, kind: "note", files: files)
+        try RecordFolder(path: path, kind: "note", hasBodies: true, files: files)
     }
 
     private func names(_ folder: String = "") throws -> [String] {

@@ -44,17 +44,11 @@ public struct NetrcFile: Hashable, Sendable {
     /// - Throws: ``StorageError`` when it cannot be read; ``NetrcError`` when it cannot be understood.
     public static func load(_ path: FilePath) async throws -> NetrcFile {
         let path = path.string
-        let result = await BlockingWorkers.shared.run {
-            () -> Result<(bytes: [UInt8], remarks: Set<Remark>), StorageError> in
-            do throws(StorageError) {
-                let file = try FileReader(path: path)
-                let bytes = try file.read(at: 0, limit: Int(min(file.byteCount, UInt64(byteLimit) + 1)))
-                return .success((bytes, judgement(of: file.access)))
-            } catch {
-                return .failure(error)
-            }
+        let (bytes, remarks) = try await BlockingWorkers.shared.run { () throws(StorageError) in
+            let file = try FileReader(path: path)
+            let bytes = try file.read(at: 0, limit: Int(min(file.byteCount, UInt64(byteLimit) + 1)))
+            return (bytes, judgement(of: file.access))
         }
-        let (bytes, remarks) = try result.get()
         var file = try NetrcFile(bytes: bytes)
         file.remarks = remarks
         return file

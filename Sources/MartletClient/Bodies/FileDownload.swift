@@ -72,15 +72,8 @@ struct FileDownload: Sendable {
     private func blocking<Value: Sendable>(
         _ body: @escaping @Sendable () throws(StorageError) -> Value
     ) async throws(HTTPError) -> Value {
-        let result = await BlockingWorkers.shared.run { () -> Result<Value, StorageError> in
-            do throws(StorageError) {
-                return .success(try body())
-            } catch {
-                return .failure(error)
-            }
-        }
         do throws(StorageError) {
-            return try result.get()
+            return try await BlockingWorkers.shared.run(throwing: body)
         } catch {
             throw HTTPError(storage: error, origin: origin)
         }

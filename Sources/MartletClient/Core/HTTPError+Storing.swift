@@ -7,4 +7,32 @@ extension HTTPError {
         phase = .preparing
         wasSent = false
     }
+
+    /// Why a folder of records was not opened.
+    /// - Parameters:
+    ///   - owner: What has it, such as `download manager`.
+    ///   - contents: What is in it, such as `downloads`.
+    package init(
+        refusing refusal: RecordFolder.Refusal, path: String, owner: String, contents: String
+    ) {
+        switch refusal {
+        case .storage(let error): self.init(storing: error)
+        case .foreign:
+            self.init(
+                .fileFailed, phase: .preparing,
+                message:
+                    "\(path): the directory of the \(contents) belongs to another user; choose one of your own"
+            )
+        case .writableByOthers:
+            self.init(
+                .fileFailed, phase: .preparing,
+                message:
+                    "\(path): others than its owner may write to the directory of the \(contents); chmod 700 it"
+            )
+        case .inUse:
+            self.init(
+                .alreadyInProgress, phase: .preparing,
+                message: "\(path): another \(owner) has this directory, here or in another process")
+        }
+    }
 }

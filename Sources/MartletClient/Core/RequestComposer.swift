@@ -234,58 +234,23 @@ struct RequestComposer {
         method == .post || method == .put || method == .patch
     }
 
-    private func open(_ content: MultipartContent) async throws(HTTPError) -> PreparedBody {
-        if let bytes = content.bytes {
-            return PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count))
-        }
-        do {
-            let (source, length) = try await content.open()
-            return PreparedBody(body: .source(source, length: length), length: length)
-        } catch {
-            let code: HTTPError.Code = error is StorageError ? .fileFailed : .bodyNotReplayable
-            throw HTTPError(
-                code, phase: .preparing, message: "\(error)", origin: call.url.origin.description,
-                underlying: error)
-        }
-    }
-
     private func open() async throws(HTTPError) -> PreparedBody {
         switch call.body.storage {
         case .none: return PreparedBody(body: .none, length: nil)
         case .bytes(let bytes): return PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count))
-        case .stream(let length, let open):
-            return PreparedBody(body: .source(open(), length: length), length: length)
-        case .once(let length, let once):
-            guard let source = once.take() else {
-                throw HTTPError(
-                    .bodyNotReplayable, phase: .preparing,
-                    message: "the body can be read only once, and was read before",
-                    origin: call.url.origin.description)
+        case .multipart(let content):
+            if let bytes = content.bytes {
+                return PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count))
             }
+        case .stream, .once, .file, .failure: break
+        }
+        do throws(HTTPError) {
+            let (source, length) = try await call.body.open()
             return PreparedBody(body: .source(source, length: length), length: length)
-        case .multipart(let content): return try await open(content)
-        case .file(let path):
-            let name = path.string
-            let result = await BlockingWorkers.shared.run { () -> Result<FileReader, StorageError> in
-                do throws(StorageError) {
-                    return .success(try FileReader(path: name))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            switch result {
-            case .success(let file):
-                return PreparedBody(
-                    body: .source(FileSource(file), length: file.byteCount), length: file.byteCount)
-            case .failure(let error):
-                throw HTTPError(
-                    .fileFailed, phase: .preparing, message: error.description,
-                    origin: call.url.origin.description, underlying: error)
-            }
-        case .failure(let error):
-            throw HTTPError(
-                .invalidRequest, phase: .preparing, message: "the body could not be encoded: \(error)",
-                origin: call.url.origin.description, underlying: error)
+        } catch {
+            var refusal = error
+            refusal.origin = call.url.origin.description
+            throw refusal
         }
     }
 }

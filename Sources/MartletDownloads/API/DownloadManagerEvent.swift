@@ -19,7 +19,7 @@ public enum DownloadManagerEvent: Sendable {
     /// What is known of it could not be written, or what has come of it could not be removed. It goes on in this process;
     /// the next one that opens the directory may find it as it was before.
     case fileFailed(DownloadID, HTTPError)
-    /// A file of the directory is damaged: it has the suffix `.corrupt` now, at this path, and its download is not known any
+    /// A file of the directory is damaged: it is in its folder `corrupt` now, at this path, and its download is not known any
     /// more. What had come of it lies beside its target.
     case itemSetAside(path: FilePath, reason: String)
     /// A file of the directory cannot be used and was left as it is: a newer version of Martlet wrote it, or it cannot be

@@ -21,17 +21,11 @@ package final class DownloadStore: Sendable {
         _ path: String, files: any FileSystem
     ) async throws(HTTPError) -> (DownloadStore, DownloadDirectory.Contents) {
         let workers = BlockingWorkers(threadLimit: 1)
-        let result = await workers.run {
-            () -> Result<(DownloadDirectory, DownloadDirectory.Contents), HTTPError> in
-            do throws(HTTPError) {
-                let absolute = try DownloadStore.absolute(path)
-                let folder = try DownloadDirectory(path: absolute, files: files)
-                return .success((folder, try folder.contents()))
-            } catch {
-                return .failure(error)
-            }
+        let (folder, contents) = try await workers.run { () throws(HTTPError) in
+            let absolute = try DownloadStore.absolute(path)
+            let folder = try DownloadDirectory(path: absolute, files: files)
+            return (folder, try folder.contents())
         }
-        let (folder, contents) = try result.get()
         return (DownloadStore(folder, workers), contents)
     }
 
@@ -51,15 +45,7 @@ package final class DownloadStore: Sendable {
 
     /// Writes a new download; returns when it is on the disk.
     package func add(_ item: DownloadItem) async throws(HTTPError) {
-        let fault = await workers.run { [folder] () -> HTTPError? in
-            do throws(HTTPError) {
-                try folder.add(item)
-                return nil
-            } catch {
-                return error
-            }
-        }
-        if let fault { throw fault }
+        try await workers.run { [folder] () throws(HTTPError) in try folder.add(item) }
     }
 
     /// Writes downloads; returns when they are on the disk, with what failed.
@@ -70,13 +56,11 @@ package final class DownloadStore: Sendable {
 
     /// Removes a download; returns what failed.
     package func remove(_ id: DownloadID) async -> HTTPError? {
-        await workers.run { [folder] () -> HTTPError? in
-            do throws(HTTPError) {
-                try folder.remove(id)
-                return nil
-            } catch {
-                return error
-            }
+        do throws(HTTPError) {
+            try await workers.run { [folder] () throws(HTTPError) in try folder.remove(id) }
+            return nil
+        } catch {
+            return error
         }
     }
 

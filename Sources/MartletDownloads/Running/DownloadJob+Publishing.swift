@@ -56,23 +56,20 @@ extension DownloadJob {
     /// - Throws: An `HTTPError`.
     func complete(_ publication: DownloadPublication) async throws -> DownloadResult? {
         let (files, collision) = (files, plan.options.collision)
-        let found = await BlockingWorkers.shared.run { () -> Result<PublishedName?, StorageError> in
-            do throws(StorageError) {
-                return .success(try publication.complete(collision, files: files))
-            } catch {
-                return .failure(error)
+        let found: PublishedName?
+        do throws(StorageError) {
+            found = try await BlockingWorkers.shared.run { () throws(StorageError) in
+                try publication.complete(collision, files: files)
             }
+        } catch {
+            throw failure(error)
         }
+        guard let name = found else { return nil }
         var result = publication.result
-        switch found {
-        case .failure(let error): throw failure(error)
-        case .success(nil): return nil
-        case .success(let name?):
-            do {
-                result.path = try settle(name, result.byteCount)
-            } catch let unsynced as UnsyncedName {
-                throw unsynced.error
-            }
+        do {
+            result.path = try settle(name, result.byteCount)
+        } catch let unsynced as UnsyncedName {
+            throw unsynced.error
         }
         let byteCount = result.byteCount
         status.events.add(.started(resumedByteCount: byteCount))
@@ -121,16 +118,9 @@ extension DownloadJob {
     private func step<Value: Sendable>(
         _ part: PartFile, _ body: @escaping @Sendable () throws(StorageError) -> Value
     ) async throws -> Value {
-        let result = await BlockingWorkers.shared.run { () -> Result<Value, StorageError> in
-            do throws(StorageError) {
-                return .success(try body())
-            } catch {
-                return .failure(error)
-            }
-        }
-        switch result {
-        case .success(let value): return value
-        case .failure(let error):
+        do throws(StorageError) {
+            return try await BlockingWorkers.shared.run(throwing: body)
+        } catch {
             var failure = failure(error)
             failure.keptFile = FilePath(part.names.part)
             throw failure

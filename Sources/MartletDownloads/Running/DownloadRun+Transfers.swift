@@ -99,14 +99,11 @@ extension DownloadRun {
         }
         guard beginsAnew else { return part }
         let file = part
-        let result = await BlockingWorkers.shared.run { () -> Result<Void, StorageError> in
-            do throws(StorageError) {
-                return .success(try file.renew(epoch: epoch, expecting: total))
-            } catch {
-                return .failure(error)
+        do throws(StorageError) {
+            try await BlockingWorkers.shared.run { () throws(StorageError) in
+                try file.renew(epoch: epoch, expecting: total)
             }
-        }
-        if case .failure(let error) = result {
+        } catch {
             throw HTTPError(storage: error, origin: url.origin.description)
         }
         return part

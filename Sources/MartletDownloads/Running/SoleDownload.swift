@@ -47,7 +47,7 @@ actor SoleDownload: Download.Controller {
             let result = try await job.run()
             status.events.add(.finished(result))
             status.become(.finished(result))
-            end()
+            status.end()
         } catch let error as HTTPError {
             status.events.add(.failed(error))
             status.become(.failed(error))
@@ -58,12 +58,6 @@ actor SoleDownload: Download.Controller {
             }
         }
         isRunning = false
-    }
-
-    private func end() {
-        status.states.finish()
-        status.progress.finish()
-        status.events.end()
     }
 
     func pause() async {
@@ -102,7 +96,7 @@ actor SoleDownload: Download.Controller {
         try? await job.discard()
         status.events.add(.cancelled)
         status.become(.cancelled)
-        end()
+        status.end()
     }
 
     /// There are none that it could go before.

@@ -28,25 +28,21 @@ struct Verification: Sendable {
         while offset < total {
             try Task.checkCancellation()
             let (from, count) = (offset, Int(min(UInt64(Verification.pieceByteCount), total - offset)))
-            let result = await BlockingWorkers.shared.run { () -> Result<Int, StorageError> in
-                do throws(StorageError) {
+            let read: Int
+            do throws(StorageError) {
+                read = try await BlockingWorkers.shared.run { () throws(StorageError) in
                     let bytes = try files.read(file, count: count, at: from)
                     hashes.add(bytes)
-                    return .success(bytes.count)
-                } catch {
-                    return .failure(error)
+                    return bytes.count
                 }
+            } catch {
+                throw HTTPError(storage: error, origin: origin)
             }
-            switch result {
-            case .failure(let error): throw HTTPError(storage: error, origin: origin)
-            case .success(let read):
-                guard read == count else {
-                    throw HTTPError(
-                        .fileFailed, phase: .evaluating,
-                        message:
-                            "\(file.path): \(offset + UInt64(read)) bytes are there, and \(total) should be",
-                        origin: origin)
-                }
+            guard read == count else {
+                throw HTTPError(
+                    .fileFailed, phase: .evaluating,
+                    message: "\(file.path): \(offset + UInt64(read)) bytes are there, and \(total) should be",
+                    origin: origin)
             }
             offset += UInt64(count)
         }

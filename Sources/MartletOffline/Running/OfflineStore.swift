@@ -47,26 +47,11 @@ final class OfflineStore: Sendable {
     private static func folder(
         _ path: String, _ files: any FileSystem
     ) throws(HTTPError) -> RecordFolder {
-        let fault: RecordFolder.Refusal
         do throws(RecordFolder.Refusal) {
-            return try RecordFolder(path: try absolute(path), kind: "request", files: files)
+            return try RecordFolder(
+                path: try absolute(path), kind: "request", hasBodies: true, files: files)
         } catch {
-            fault = error
-        }
-        func refused(_ code: HTTPError.Code, _ words: String) -> HTTPError {
-            HTTPError(code, phase: .preparing, message: "\(path): \(words)")
-        }
-        switch fault {
-        case .storage(let error): throw HTTPError(storing: error)
-        case .foreign:
-            throw refused(
-                .fileFailed, "the directory of the queue belongs to another user; choose one of your own")
-        case .writableByOthers:
-            throw refused(
-                .fileFailed, "others than its owner may write to the directory of the queue; chmod 700 it")
-        case .inUse:
-            throw refused(
-                .alreadyInProgress, "another queue has this directory, here or in another process")
+            throw HTTPError(refusing: error, path: path, owner: "queue", contents: "requests")
         }
     }
 

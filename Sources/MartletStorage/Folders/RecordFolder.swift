@@ -8,7 +8,7 @@ import Synchronization
 /// |---|---|
 /// | `<number>.<kind>` | a record |
 /// | `<number>.<kind>.new` | one that is being written; nobody reads it |
-/// | `<number>.body` | what belongs to a record and is too large for it |
+/// | `<number>.body` | what belongs to a record and is too large for it, where records have such |
 /// | `corrupt/<number>.<kind>` | one that was found damaged, and what belonged to it |
 /// | `lock` | locked by the process whose records they are; holds the last number that may have been given away |
 ///
@@ -34,6 +34,8 @@ package final class RecordFolder: Sendable {
     package let path: String
     /// What its records are called, behind their numbers, with the point.
     private let suffix: String
+    /// Whether what is called a body is one.
+    private let hasBodies: Bool
     private let files: any FileSystem
     private let lock: OpenFile
     /// The last number that is noted as given away. Read and written by whoever has the worker.
@@ -44,7 +46,10 @@ package final class RecordFolder: Sendable {
     /// - Parameters:
     ///   - path: Absolute.
     ///   - kind: What records are called, such as `request`.
-    package init(path: String, kind: String, files: any FileSystem) throws(Refusal) {
+    ///   - hasBodies: Whether records may have something beside them.
+    package init(
+        path: String, kind: String, hasBodies: Bool = false, files: any FileSystem
+    ) throws(Refusal) {
         let status = try RecordFolder.stored { () throws(StorageError) in
             do throws(StorageError) {
                 return try files.status(at: path + "/.")
@@ -69,6 +74,7 @@ package final class RecordFolder: Sendable {
         }
         self.path = path
         suffix = "." + kind
+        self.hasBodies = hasBodies
         self.files = files
     }
 
@@ -99,7 +105,7 @@ package final class RecordFolder: Sendable {
             } else if let number = number(of: name, suffix + ".new") {
                 last = max(last, number)
                 try? files.remove("\(path)/\(name)")
-            } else if let number = number(of: name, RecordFolder.bodySuffix) {
+            } else if hasBodies, let number = number(of: name, RecordFolder.bodySuffix) {
                 bodies.append(number)
             }
         }
@@ -160,13 +166,19 @@ package final class RecordFolder: Sendable {
             try write(number, bytes)
         } catch {
             try? files.remove(recordPath(number))
-            removeBody(number)
+            if hasBodies { removeBody(number) }
             throw error
         }
     }
 
     /// Writes a record in place of what it was, and waits for the disk. Whatever fails, it is the one or the other.
     package func write(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
+        try replace(number, bytes)
+        try syncNames()
+    }
+
+    /// Writes a record in place of what it was. It is whole at any time, and surely there behind the next ``syncNames()``.
+    package func replace(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
         let temporary = recordPath(number) + ".new"
         do throws(StorageError) {
             let file = try create(temporary)
@@ -178,6 +190,10 @@ package final class RecordFolder: Sendable {
             try? files.remove(temporary)
             throw error
         }
+    }
+
+    /// Waits until the names of the records are on the disk.
+    package func syncNames() throws(StorageError) {
         try files.syncFolder(path)
     }
 
@@ -217,8 +233,8 @@ package final class RecordFolder: Sendable {
         } catch  where error.code == ENOENT {
             // Gone already, which is what is wanted.
         }
-        try files.syncFolder(path)
-        removeBody(number)
+        try syncNames()
+        if hasBodies { removeBody(number) }
     }
 
     /// Moves a record that makes no sense out of the way, and what belongs to it.
@@ -229,8 +245,10 @@ package final class RecordFolder: Sendable {
         let target = "\(aside)/\(number)\(suffix)"
         // What belongs to it first: without a record it would be removed when the folder is opened the next time.
         do throws(StorageError) {
-            try files.renameWithoutReplacing(
-                bodyPath(number), to: "\(aside)/\(number)\(RecordFolder.bodySuffix)")
+            if hasBodies {
+                try files.renameWithoutReplacing(
+                    bodyPath(number), to: "\(aside)/\(number)\(RecordFolder.bodySuffix)")
+            }
         } catch {
             // There is none, as for most.
         }

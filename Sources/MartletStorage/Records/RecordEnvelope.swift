@@ -61,13 +61,26 @@ package struct RecordEnvelope: Sendable {
     /// - Parameter write: Writes what is in it.
     /// - Throws: ``Fault/length`` where that is too much.
     package func encode(_ write: (inout RecordWriter) -> Void) throws(Fault) -> [UInt8] {
+        var writer = begun()
+        write(&writer)
+        return try sealed(writer)
+    }
+
+    /// The beginning of a file, behind which stands what is in it; ``sealed(_:)`` ends it.
+    package func begun() -> RecordWriter {
         var writer = RecordWriter()
         writer.write(raw: magic)
         writer.write(version)
         writer.write(UInt16(0))
         writer.write(UInt32(0))
         writer.write(UInt32(0))
-        write(&writer)
+        return writer
+    }
+
+    /// The bytes of a file that was ``begun()``.
+    /// - Throws: ``Fault/length`` where that is too much.
+    package func sealed(_ written: RecordWriter) throws(Fault) -> [UInt8] {
+        var writer = written
         guard writer.bytes.count <= byteLimit else { throw .length }
         writer.overwrite(UInt32(truncatingIfNeeded: writer.bytes.count - RecordEnvelope.byteCount), at: 8)
         writer.overwrite(RecordEnvelope.checksum(of: writer.bytes), at: 12)

@@ -210,7 +210,7 @@ struct DownloadStateTests {
             let run = try await scene.download([scene.origin.url("/bytes/5")])
             #expect(run.status == 0, "\(run.errors)")
             let warning = try #require(try objects(run).first { $0["event"] as? String == "warning" })
-            #expect((warning["message"] as? String)?.contains("1.item.corrupt") == true)
+            #expect((warning["message"] as? String)?.contains("corrupt/1.item") == true)
             #expect(scene.names() == ["5", "queue"])
         }
     }

@@ -113,7 +113,7 @@ struct DownloadItemCodecTests {
             for flip in [0x01, 0x80, 0xFF] as [UInt8] {
                 var damaged = bytes
                 damaged[index] ^= flip
-                let fault = #expect(throws: DownloadItemFault.self, "byte \(index)") {
+                let fault = #expect(throws: RecordEnvelope.Fault.self, "byte \(index)") {
                     try DownloadItemCodec.decode(damaged)
                 }
                 // What is damaged is not mistaken for what a later version wrote.
@@ -126,22 +126,22 @@ struct DownloadItemCodecTests {
     func cuts() throws {
         let bytes = try bytes()
         for count in 0..<bytes.count {
-            #expect(throws: DownloadItemFault.self, "\(count) bytes") {
+            #expect(throws: RecordEnvelope.Fault.self, "\(count) bytes") {
                 try DownloadItemCodec.decode(Array(bytes[..<count]))
             }
         }
-        #expect(throws: DownloadItemFault.length) { try DownloadItemCodec.decode(bytes + [0]) }
-        #expect(throws: DownloadItemFault.length) {
+        #expect(throws: RecordEnvelope.Fault.length) { try DownloadItemCodec.decode(bytes + [0]) }
+        #expect(throws: RecordEnvelope.Fault.length) {
             try DownloadItemCodec.decode(Array(repeating: 0, count: DownloadItemCodec.byteLimit + 1))
         }
     }
 
     @Test("A whole one of a later version says which, and another file is foreign")
     func versions() throws {
-        #expect(throws: DownloadItemFault.version(3)) {
+        #expect(throws: RecordEnvelope.Fault.version(3)) {
             try DownloadItemCodec.decode(DownloadItemCodecTests.later(try bytes()))
         }
-        #expect(throws: DownloadItemFault.foreign) {
+        #expect(throws: RecordEnvelope.Fault.foreign) {
             try DownloadItemCodec.decode(Array("GIF89a, which is no download".utf8))
         }
     }

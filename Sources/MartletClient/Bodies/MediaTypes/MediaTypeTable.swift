@@ -45,14 +45,8 @@ public struct MediaTypeTable: Sendable {
     /// - Throws: A ``StorageError``: the file cannot be read, or has more than 4 MiB.
     public init(contentsOf path: FilePath) async throws(StorageError) {
         let name = path.string
-        let result = await BlockingWorkers.shared.run { () -> Result<[String: String], StorageError> in
-            do throws(StorageError) {
-                return .success(try MediaTypeTable.read(name))
-            } catch {
-                return .failure(error)
-            }
-        }
-        source = .types(try result.get())
+        source = .types(
+            try await BlockingWorkers.shared.run { () throws(StorageError) in try MediaTypeTable.read(name) })
     }
 
     /// The table of a file's content.

@@ -127,16 +127,11 @@ struct MultipartContent: Sendable {
             return path.string
         }
         guard !paths.isEmpty else { return [] }
-        let result = await BlockingWorkers.shared.run { () -> Result<[UInt64], StorageError> in
+        return try await BlockingWorkers.shared.run { () throws(StorageError) in
             var lengths: [UInt64] = []
-            do throws(StorageError) {
-                for path in paths { lengths.append(try FileReader(path: path).byteCount) }
-                return .success(lengths)
-            } catch {
-                return .failure(error)
-            }
+            for path in paths { lengths.append(try FileReader(path: path).byteCount) }
+            return lengths
         }
-        return try result.get()
     }
 
     private static func sum(_ total: UInt64?, _ length: UInt64?) -> UInt64? {

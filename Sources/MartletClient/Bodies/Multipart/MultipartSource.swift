@@ -68,14 +68,9 @@ actor MultipartSource: BodySource {
     private func opened(_ path: FilePath, _ length: UInt64) async throws -> FileSource {
         if let file { return file }
         let name = path.string
-        let result = await BlockingWorkers.shared.run { () -> Result<FileReader, StorageError> in
-            do throws(StorageError) {
-                return .success(try FileReader(path: name))
-            } catch {
-                return .failure(error)
-            }
+        let reader = try await BlockingWorkers.shared.run { () throws(StorageError) in
+            try FileReader(path: name)
         }
-        let reader = try result.get()
         guard reader.byteCount == length else { throw MultipartError.fileChanged(path, expected: length) }
         let source = FileSource(reader)
         file = source

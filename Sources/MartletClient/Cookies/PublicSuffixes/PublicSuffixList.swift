@@ -45,14 +45,9 @@ public struct PublicSuffixList: PublicSuffixes {
     /// - Throws: ``StorageError`` when it cannot be read, or is larger than 16 MiB.
     public init(contentsOf path: FilePath, section: Section = .all) async throws(StorageError) {
         let name = path.string
-        let result = await BlockingWorkers.shared.run { () -> Result<PublicSuffixList, StorageError> in
-            do throws(StorageError) {
-                return .success(try PublicSuffixList(blockingOn: name, section: section))
-            } catch {
-                return .failure(error)
-            }
+        self = try await BlockingWorkers.shared.run { () throws(StorageError) in
+            try PublicSuffixList(blockingOn: name, section: section)
         }
-        self = try result.get()
     }
 
     /// Reads a file on the caller's thread.
