@@ -27,6 +27,7 @@ is_present() {
         libpng-dev) pkg-config --exists libpng ;;
         libturbojpeg0-dev) pkg-config --exists libturbojpeg ;;
         apache2-bin) command -v apache2 ;;
+        aria2) command -v aria2c ;;
         tinyproxy-bin) command -v tinyproxy ;;
         golang-go) command -v go ;;
         libcurl4-openssl-dev) pkg-config --exists libcurl ;;
