@@ -87,9 +87,7 @@ case "${1:-}" in
     build) wanted=("${build[@]}") ;;
     test | soak)
         wanted=("${build[@]}" nginx apache2-bin python3 python3-venv openssl curl util-linux ca-certificates)
-        wanted+=(publicsuffix squid tinyproxy-bin microsocks lighttpd strace tmux)
-        wanted+=(publicsuffix squid tinyproxy-bin microsocks tmux)
-        wanted+=(publicsuffix squid tinyproxy-bin microsocks lighttpd strace iproute2)
+        wanted+=(publicsuffix squid tinyproxy-bin microsocks lighttpd strace tmux iproute2 faketime)
         ;;
     bench) wanted=("${build[@]}" nginx wrk curl openssl python3 golang-go libcurl4-openssl-dev gcc libc6-dev valgrind wget2 aria2 axel) ;;
     traits) wanted=("${build[@]}" libbrotli-dev libzstd-dev libpng-dev libturbojpeg0-dev) ;;

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import MartletCache
+import MartletTransport
 
 extension WallTime {
-    /// The present.
-    package static var now: WallTime { WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) }
+    /// The present, by the clock of the process's caches: see ``SteadyWallClock``.
+    package static var now: WallTime { SteadyWallClock.ofProcess.time(at: .sinceBoot()) }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import MartletTesting
 import Testing
 
@@ -27,6 +28,46 @@ struct CacheClockTests {
                 #expect(!run.errors.contains("< Age: -"), "\(run.errors)")
             }
             #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test(
+        "D18: what a program stored itself is as old as it is, though its clock is set while it runs",
+        .enabled(if: !MartletProgram.isSanitized, "a sanitizer has to be loaded before all else"),
+        arguments: ["+86400", "-86400"])
+    func whileItRuns(_ shift: String) async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        let clock = FalseClock(in: directory)
+        try clock.set("+0")
+        let handler = OriginHandler { request in
+            if request.path == "/set" {
+                do {
+                    try clock.set(shift)
+                } catch {
+                    return OriginResponse(500)
+                }
+            }
+            let fields: OriginFields = ["ETag": "\"1\"", "Cache-Control": "max-age=600"]
+            guard request.fields.values(of: "If-None-Match").isEmpty else {
+                return OriginResponse(304, fields: fields)
+            }
+            return OriginResponse(200, fields: fields, body: .text("body"))
+        }
+        try await TestOrigin.withOrigin(.plain, handler: handler) { origin async throws in
+            let options = ["batch", "--connect-timeout", "300", "--cache", "folder", "--parallel", "1"]
+            func sources(_ paths: [String]) async throws -> [String?] {
+                let lines = paths.enumerated().map { "{\"seq\":\($0),\"url\":\"\(origin.url($1))\"}\n" }
+                let run = try await Program.run(
+                    options, input: Array(lines.joined().utf8), in: directory,
+                    environment: try clock.environment)
+                #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
+                return try run.objects.map(BatchReply.init).map(\.source)
+            }
+            #expect(
+                try await sources(["/a", "/a", "/set", "/a"]) == ["network", "cache", "network", "cache"])
+            // Another program believes its own clock, by which that is too old or of the future.
+            #expect(try await sources(["/a"]) == ["validated"])
         }
     }
 }

@@ -1,0 +1,33 @@
+import Foundation
+import MartletTesting
+import Testing
+
+/// A wall clock for programs that can be set while they run, by `libfaketime`. Monotonic clocks go on as ever.
+struct FalseClock: Sendable {
+    private let path: String
+
+    /// One whose setting is a file of a directory.
+    init(in directory: TemporaryDirectory) {
+        path = directory.appending("clock")
+    }
+
+    /// Sets it to as many seconds from the true time, as `+86400`; at once, for all that look at it.
+    func set(_ shift: String) throws {
+        try Data("\(shift)\n".utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+    }
+
+    /// The variables that have a program look at it.
+    var environment: [String] {
+        get throws {
+            let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib").sorted()
+            let library = try #require(
+                folders.map { "/usr/lib/\($0)/faketime/libfaketime.so.1" }
+                    .first { FileManager.default.fileExists(atPath: $0) },
+                "Scripts/install.sh test installs it")
+            return [
+                "LD_PRELOAD=\(library)", "FAKETIME_TIMESTAMP_FILE=\(path)", "FAKETIME_NO_CACHE=1",
+                "FAKETIME_DONT_FAKE_MONOTONIC=1",
+            ]
+        }
+    }
+}
