@@ -15,6 +15,8 @@ package final class ConnectionPool: TimerTarget {
         var connections: [HTTP1Connection?] = []
         var waiters: [PoolWaiterID: PoolWaiter] = [:]
         var dialers: [UInt64: Dialer] = [:]
+        /// Dials that have not begun yet.
+        var gate = DialGate<PendingDial>()
         var dials: [PoolConnectionID: Task<Void, Never>] = [:]
         /// Dials that were given up before their task was known.
         var abandoned: Set<PoolConnectionID> = []
@@ -23,6 +25,22 @@ package final class ConnectionPool: TimerTarget {
         var reusedCount: UInt64 = 0
         var openedCount: UInt64 = 0
         var addresses = AddressLoss()
+
+        /// A dial as it begins, with the time that the request it is made for has for it.
+        mutating func beginning(_ dial: PendingDial) -> PendingDial {
+            var dial = dial
+            let waiter = machine.waiter(of: dial.id).flatMap { waiters[$0] }
+            waiter?.dialBegan(at: MonotonicTime.now())
+            dial.timeout = waiter.map(\.connectTimeout) ?? .seconds(10)
+            return dial
+        }
+
+        /// A dial has ended.
+        mutating func forgetDial(_ id: PoolConnectionID) {
+            dials[id] = nil
+            abandoned.remove(id)
+            gate.ended(id)
+        }
     }
 
     let state: Mutex<State>
@@ -107,6 +125,7 @@ package final class ConnectionPool: TimerTarget {
         var id: PoolConnectionID
         var key: ConnectionKey
         var dialer: Dialer
+        /// How long it may take, from its beginning; `nil` for ever.
         var timeout: Duration?
     }
 
@@ -218,7 +237,8 @@ package final class ConnectionPool: TimerTarget {
 
     // MARK: Opening
 
-    private func begin(_ dial: PendingDial) {
+    /// Begins to open a connection.
+    func begin(_ dial: PendingDial) {
         // Unstructured: a dial belongs to the pool, and may serve another request than the one that caused it.
         let task = Task {
             let deadline = MonotonicTime.now().deadline(after: dial.timeout)
@@ -256,8 +276,7 @@ package final class ConnectionPool: TimerTarget {
         let connection = HTTP1Connection(
             stream: connected.stream, timings: connected.timings, limits: wireLimits)
         let (work, isKnown, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
-            state.dials[id] = nil
-            state.abandoned.remove(id)
+            state.forgetDial(id)
             guard state.machine.isDialling(id) else { return (nil, false, false) }
             if state.addresses.isLost(connected.stream.information.localAddress) {
                 // The address went while the connection was being made: it will never carry anything.
@@ -282,71 +301,10 @@ package final class ConnectionPool: TimerTarget {
 
     private func dialFailed(_ id: PoolConnectionID, _ failure: ExchangeError) {
         let work = state.withLock { state in
-            state.dials[id] = nil
-            state.abandoned.remove(id)
+            state.forgetDial(id)
             return collect(state.machine.dialFailed(id), &state, failure: failure)
         }
         run(work)
-    }
-
-    // MARK: Effects
-
-    /// Turns the machine's names into the things they name, under the lock.
-    func collect(
-        _ effects: PoolMachine<ConnectionKey>.Effects, _ state: inout State, isFresh: Bool = false,
-        failure: ExchangeError? = nil
-    ) -> Work? {
-        var timer: MonotonicTime?
-        if let deadline = state.machine.nextDeadline, deadline < state.armed {
-            state.armed = deadline
-            timer = MonotonicTime.now().advanced(by: PoolClock.until(deadline))
-        }
-        if timer == nil, effects.isEmpty { return nil }
-        var work = Work()
-        work.timer = timer
-        if let grant = effects.grant, let connection = state.connections[grant.connection.index],
-            let waiter = state.waiters.removeValue(forKey: grant.waiter)
-        {
-            if !isFresh { state.reusedCount += 1 }
-            let lease = Lease(connection: connection, id: grant.connection, isReused: !isFresh, pool: self)
-            work.grants.append((waiter, lease))
-        }
-        for id in effects.failures {
-            guard let waiter = state.waiters.removeValue(forKey: id) else { continue }
-            let closed = ExchangeError(cause: .transport(.closed), phase: .waiting, wasSent: false)
-            work.failures.append((waiter, failure ?? closed))
-        }
-        for id in effects.closes {
-            guard id.index < state.connections.count else { continue }
-            if let connection = state.connections[id.index].take() { work.closes.append(connection) }
-        }
-        for dial in effects.dials {
-            guard let dialer = state.dialers[dial.key.dialer] else { continue }
-            let waiter = state.machine.waiter(of: dial.connection).flatMap { state.waiters[$0] }
-            waiter?.dialBegan(at: MonotonicTime.now())
-            work.dials.append(
-                PendingDial(
-                    id: dial.connection, key: dial.key, dialer: dialer,
-                    timeout: waiter.map(\.connectTimeout) ?? .seconds(10)))
-        }
-        for id in effects.abandons {
-            if let task = state.dials[id] { work.abandons.append(task) } else { state.abandoned.insert(id) }
-        }
-        return work
-    }
-
-    /// Does what is left to do, outside of the lock.
-    func run(_ work: Work?) {
-        guard let work else { return }
-        for connection in work.closes { connection.stream.close() }
-        for task in work.abandons { task.cancel() }
-        for (waiter, lease) in work.grants where !waiter.result.fulfil(.success(lease)) {
-            // The wait ended in the same moment, and so nothing was written on the connection.
-            lease.returnUnused()
-        }
-        for (waiter, error) in work.failures { waiter.result.fulfil(.failure(error)) }
-        for dial in work.dials { begin(dial) }
-        if let timer = work.timer { loop.schedule(self, token: 0, at: timer, isRetained: true) }
     }
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {

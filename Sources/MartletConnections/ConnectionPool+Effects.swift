@@ -1,0 +1,75 @@
+import MartletTransport
+
+// What the machine decided becomes what is done: names become things under the lock, and the rest comes after it.
+extension ConnectionPool {
+    /// Turns the machine's names into the things they name, under the lock.
+    func collect(
+        _ effects: PoolMachine<ConnectionKey>.Effects, _ state: inout State, isFresh: Bool = false,
+        failure: ExchangeError? = nil
+    ) -> Work? {
+        if effects.isEmpty, state.gate.waitingCount == 0 {
+            guard let timer = timer(&state) else { return nil }
+            return Work(timer: timer)
+        }
+        var work = Work()
+        if let grant = effects.grant, let connection = state.connections[grant.connection.index],
+            let waiter = state.waiters.removeValue(forKey: grant.waiter)
+        {
+            if !isFresh { state.reusedCount += 1 }
+            let lease = Lease(connection: connection, id: grant.connection, isReused: !isFresh, pool: self)
+            work.grants.append((waiter, lease))
+        }
+        for id in effects.failures {
+            guard let waiter = state.waiters.removeValue(forKey: id) else { continue }
+            let closed = ExchangeError(cause: .transport(.closed), phase: .waiting, wasSent: false)
+            work.failures.append((waiter, failure ?? closed))
+        }
+        for id in effects.closes {
+            guard id.index < state.connections.count else { continue }
+            if let connection = state.connections[id.index].take() { work.closes.append(connection) }
+        }
+        for dial in effects.dials {
+            guard let dialer = state.dialers[dial.key.dialer] else { continue }
+            let pending = PendingDial(id: dial.connection, key: dial.key, dialer: dialer)
+            if let dial = state.gate.admit(pending.id, pending, now: PoolClock.now()) {
+                work.dials.append(state.beginning(dial))
+            }
+        }
+        for id in effects.abandons {
+            if let task = state.dials[id] {
+                work.abandons.append(task)
+            } else {
+                state.abandoned.insert(id)
+                // One that has not begun begins to be given up: it ends as the others do.
+                if let dial = state.gate.withdraw(id) { work.dials.append(dial) }
+            }
+        }
+        if state.gate.waitingCount > 0 {
+            for dial in state.gate.next(now: PoolClock.now()) { work.dials.append(state.beginning(dial)) }
+        }
+        work.timer = timer(&state)
+        return work
+    }
+
+    /// When the pool's timer has to be set anew for; `nil` where it is set.
+    private func timer(_ state: inout State) -> MonotonicTime? {
+        let deadline = min(state.machine.nextDeadline ?? .max, state.gate.nextDeadline ?? .max)
+        guard deadline < state.armed else { return nil }
+        state.armed = deadline
+        return MonotonicTime.now().advanced(by: PoolClock.until(deadline))
+    }
+
+    /// Does what is left to do, outside of the lock.
+    func run(_ work: Work?) {
+        guard let work else { return }
+        for connection in work.closes { connection.stream.close() }
+        for task in work.abandons { task.cancel() }
+        for (waiter, lease) in work.grants where !waiter.result.fulfil(.success(lease)) {
+            // The wait ended in the same moment, and so nothing was written on the connection.
+            lease.returnUnused()
+        }
+        for (waiter, error) in work.failures { waiter.result.fulfil(.failure(error)) }
+        for dial in work.dials { begin(dial) }
+        if let timer = work.timer { loop.schedule(self, token: 0, at: timer, isRetained: true) }
+    }
+}
