@@ -11,21 +11,8 @@ extension HTTPSession {
         _ call: Call, _ control: TransferControl, isRestartable: Bool = false, isDownload: Bool = false,
         _ consume: (Answer) async throws -> Result
     ) async throws -> Result {
-        guard let number = core.calls.enter(control) else {
-            throw HTTPError(
-                .sessionInvalidated, phase: .preparing, message: "the session was invalidated",
-                origin: call.url.origin.description)
-        }
-        defer {
-            core.calls.leave(number)
-            if core.bandwidth.hasTransfers { control.endTransfer(core.bandwidth) }
-            if control.isExposed {
-                // Whoever still holds the task holds no connection, and no pool.
-                control.begin(.none)
-                control.upload?.update { $0.isFinished = true }
-                control.download?.update { $0.isFinished = true }
-            }
-        }
+        guard let number = core.calls.enter(control) else { throw invalidated(call) }
+        defer { leave(number, control) }
         do {
             return try await withTaskCancellationHandler {
                 if Task.isCancelled { throw CancellationError() }
@@ -45,12 +32,27 @@ extension HTTPSession {
                 control.cancel()
             }
         } catch {
-            settings.configuration.logger.debug(
-                "call failed",
-                metadata: [
-                    "method": "\(call.method)", "origin": "\(call.url.origin)", "error": "\(error)",
-                ])
-            throw await settings.configuration.mapped(error)
+            logFailure(of: call, error)
+            throw await settings.mapped(error)
+        }
+    }
+
+    @inline(never)
+    private nonisolated func invalidated(_ call: Call) -> HTTPError {
+        HTTPError(
+            .sessionInvalidated, phase: .preparing, message: "the session was invalidated",
+            origin: call.url.origin.description)
+    }
+
+    @inline(never)
+    private nonisolated func leave(_ number: Int, _ control: TransferControl) {
+        core.calls.leave(number)
+        if core.bandwidth.hasTransfers { control.endTransfer(core.bandwidth) }
+        if control.isExposed {
+            // Whoever still holds the task holds no connection, and no pool.
+            control.begin(.none)
+            control.upload?.update { $0.isFinished = true }
+            control.download?.update { $0.isFinished = true }
         }
     }
 
@@ -114,6 +116,14 @@ extension HTTPSession {
         }
     }
 
+    @inline(never)
+    private nonisolated func logFailure(of call: Call, _ error: any Error) {
+        settings.configuration.logger.debug(
+            "call failed",
+            metadata: ["method": "\(call.method)", "origin": "\(call.url.origin)", "error": "\(error)"])
+    }
+
+    @inline(never)
     private nonisolated func log(_ call: Call, _ answer: Answer) {
         settings.configuration.logger.debug(
             "response",

@@ -122,7 +122,14 @@ public actor HTTPSession {
             }
             return answer.exchange(with: body)
         }
-        if let validator = call.validator { try await validator.check(ValidationSubject(exchange)) }
+        guard let validator = call.validator else { return exchange }
+        return try await HTTPSession.validated(exchange, validator)
+    }
+
+    private static func validated(
+        _ exchange: HTTPExchange, _ validator: ResponseValidator
+    ) async throws -> HTTPExchange {
+        try await validator.check(ValidationSubject(exchange))
         return exchange
     }
 

@@ -11,10 +11,10 @@ public protocol HTTPErrorMapping: Sendable {
     func error(for error: HTTPError) async -> any Error
 }
 
-extension SessionConfiguration {
+extension SessionSettings {
     /// What is thrown in place of an error.
     func mapped(_ error: any Error) async -> any Error {
-        guard let errorMapper, let error = error as? HTTPError else { return error }
-        return await errorMapper.error(for: error)
+        guard let mapper = configuration.errorMapper, let error = error as? HTTPError else { return error }
+        return await mapper.error(for: error)
     }
 }

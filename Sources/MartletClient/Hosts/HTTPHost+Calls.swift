@@ -134,7 +134,7 @@ extension HTTPHost {
         do {
             return try body()
         } catch {
-            throw await session.configuration.mapped(error)
+            throw await session.settings.mapped(error)
         }
     }
 }
