@@ -18,29 +18,10 @@ struct DownloadCommand: AsyncParsableCommand {
     /// Carries a command line out.
     /// - Throws: The exit code.
     static func run(_ words: [String]) async throws {
-        var reader = CommandLineReader(
-            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
-        do throws(UsageError) {
-            try reader.read(words)
-        } catch {
-            await error.tell()
-            throw error.status
-        }
-        ProcessTitle.hideSecrets(of: reader.groups)
-        let group = reader.groups.first ?? DownloadOptionTable.defaults
-        if group.global.showsHelp {
-            throw CleanExit.message(
-                OptionHelp.text(of: DownloadOptionTable.commandOptions, notes: DownloadJSON.help))
-        }
-        if group.global.showsVersion { throw CleanExit.message("martlet \(martletVersion)") }
-        let status: ExitStatus
-        do throws(UsageError) {
-            status = try await DownloadCommand.status(of: group)
-        } catch {
-            if group.global.tellsErrors { await error.tell() }
-            throw error.status
-        }
-        if status != .success { throw status }
+        try await SingleCommand(
+            options: DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults,
+            notes: DownloadJSON.help
+        ).run(words) { group throws(UsageError) in try await status(of: group) }
     }
 
     private static func status(of group: OptionGroup) async throws(UsageError) -> ExitStatus {

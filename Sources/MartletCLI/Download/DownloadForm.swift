@@ -24,7 +24,7 @@ struct DownloadForm: Hashable, Sendable {
             case .auto, .bar: canDraw ? .bar : .plain
             case .plain, .json, .none: global.progress
             }
-        tellsErrors = !global.isSilent || global.showsErrors
+        tellsErrors = global.tellsErrors
         tellsAll = global.isVerbose
         self.usesUnicode = usesUnicode
         usesColour = canDraw && (variable("NO_COLOR") ?? "").isEmpty

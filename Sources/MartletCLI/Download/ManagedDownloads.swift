@@ -1,5 +1,6 @@
 import Martlet
 import MartletDownloads
+import MartletStorage
 import MartletTransport
 import SystemPackage
 
@@ -75,7 +76,7 @@ actor ManagedDownloads: DownloadStarting {
             case .file(let path): (isFolder, given) = (false, path)
             case .folder(let path): (isFolder, given) = (true, path)
             }
-            let absolute = try? DownloadStore.absolute(given.string)
+            let absolute = try? WorkingFolder.absolute(given.string)
             path = (absolute.map { FilePath($0) } ?? given).lexicallyNormalized().string
         }
     }

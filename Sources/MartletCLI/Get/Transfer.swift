@@ -27,8 +27,6 @@ struct Transfer: Sendable {
         var message: String
     }
 
-    private var tellsErrors: Bool { !global.isSilent || global.showsErrors }
-
     /// Fetches, and tells standard error what went wrong.
     func run() async -> TransferReport {
         let ledger = TransferLedger(TransferReport(plan))
@@ -39,7 +37,7 @@ struct Transfer: Sendable {
         }
         var report = ledger.report
         report.elapsed = ContinuousClock.now - report.start
-        if report.status != .success, !report.message.isEmpty, tellsErrors {
+        if report.status != .success, !report.message.isEmpty, global.tellsErrors {
             await Console.complain("martlet: (\(report.status.code)) \(report.message)\n")
         }
         if let format = options.writeOut, report.status != .interrupted {
@@ -136,7 +134,7 @@ struct Transfer: Sendable {
                 if let failure { throw failure }
                 return
             }
-            if tellsErrors, !global.isSilent {
+            if global.tellsErrors, !global.isSilent {
                 let left = options.retries.count - tries
                 await Console.complain(
                     "martlet: \(Transfer.problem(failure, ledger.report)); trying again in \(wait), \(left) more after that\n"

@@ -17,24 +17,10 @@ struct QueueAddCommand: AsyncParsableCommand {
     /// Carries a command line out.
     /// - Throws: The exit code.
     static func run(_ words: [String]) async throws {
-        var reader = CommandLineReader(QueueAddOptionTable.commandOptions)
-        do throws(UsageError) {
-            try reader.read(words)
-        } catch {
-            await error.tell()
-            throw error.status
-        }
-        ProcessTitle.hideSecrets(of: reader.groups)
-        let group = reader.groups.first ?? OptionGroup()
-        if group.global.showsHelp {
-            throw CleanExit.message(OptionHelp.text(of: QueueAddOptionTable.commandOptions))
-        }
-        if group.global.showsVersion { throw CleanExit.message("martlet \(martletVersion)") }
-        do throws(UsageError) {
+        try await SingleCommand(options: QueueAddOptionTable.commandOptions).run(words) {
+            group throws(UsageError) in
             try await add(group)
-        } catch {
-            if group.global.tellsErrors { await error.tell() }
-            throw error.status
+            return .success
         }
     }
 
@@ -47,7 +33,7 @@ struct QueueAddCommand: AsyncParsableCommand {
             do {
                 let ticket = try await queue.submit(
                     addition.request, body: addition.body, as: addition.submission)
-                let entry = await queue.entries.first { $0.ticket.id == ticket.id }
+                let entry = await queue.entry(of: ticket.id)
                 return (ticket, entry?.secretFields ?? [])
             } catch {
                 throw UsageError(ofQueue: error)

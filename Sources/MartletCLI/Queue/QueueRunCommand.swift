@@ -18,32 +18,16 @@ struct QueueRunCommand: AsyncParsableCommand {
     /// Carries a command line out.
     /// - Throws: The exit code.
     static func run(_ words: [String]) async throws {
-        var reader = CommandLineReader(
-            QueueRunOptionTable.commandOptions, defaults: QueueRunOptionTable.defaults)
-        do throws(UsageError) {
-            try reader.read(words)
-        } catch {
-            await error.tell()
-            throw error.status
+        try await SingleCommand(
+            options: QueueRunOptionTable.commandOptions, defaults: QueueRunOptionTable.defaults,
+            notes: QueueEventJSON.help
+        ).run(words) { group in
+            // Whatever is given here is what was not to be stored.
+            group.queue.secretNames = Set(
+                group.transfer.headerLines.map { $0.prefix { $0 != ":" && $0 != ";" }.lowercased() })
+        } _: { group throws(UsageError) in
+            try await status(of: group)
         }
-        var group = reader.groups.first ?? QueueRunOptionTable.defaults
-        // Whatever is given here is what was not to be stored.
-        group.queue.secretNames = Set(
-            group.transfer.headerLines.map { $0.prefix { $0 != ":" && $0 != ";" }.lowercased() })
-        ProcessTitle.hideSecrets(of: [group])
-        if group.global.showsHelp {
-            throw CleanExit.message(
-                OptionHelp.text(of: QueueRunOptionTable.commandOptions, notes: QueueEventJSON.help))
-        }
-        if group.global.showsVersion { throw CleanExit.message("martlet \(martletVersion)") }
-        let status: ExitStatus
-        do throws(UsageError) {
-            status = try await QueueRunCommand.status(of: group)
-        } catch {
-            if group.global.tellsErrors { await error.tell() }
-            throw error.status
-        }
-        if status != .success { throw status }
     }
 
     private static func status(of group: OptionGroup) async throws(UsageError) -> ExitStatus {

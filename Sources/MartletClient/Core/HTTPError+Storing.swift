@@ -8,6 +8,17 @@ extension HTTPError {
         wasSent = false
     }
 
+    /// Does something with the disk before anything was sent.
+    package static func storing<Value>(
+        _ body: () throws(StorageError) -> Value
+    ) throws(HTTPError) -> Value {
+        do throws(StorageError) {
+            return try body()
+        } catch {
+            throw HTTPError(storing: error)
+        }
+    }
+
     /// Why a folder of records was not opened.
     /// - Parameters:
     ///   - owner: What has it, such as `download manager`.

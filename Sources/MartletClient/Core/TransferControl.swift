@@ -192,11 +192,7 @@ package final class TransferControl: TransferGate {
             }
             guard let number else { return }
             // A writer is stopped by cancelling its task; nothing else would call it out of a pause that never ends.
-            _ = await withTaskCancellationHandler {
-                await waiter.wait(until: deadline, on: loop)
-            } onCancel: {
-                waiter.interrupt()
-            }
+            _ = await waiter.waitUnlessCancelled(until: deadline, on: loop)
             _ = state.withLock { $0.waiters.removeValue(forKey: number) }
         }
     }

@@ -128,10 +128,6 @@ public final class SequenceSink: BodySink, AsyncSequence {
     }
 
     private static func wait(_ turn: OneShot<Void>) async {
-        _ = await withTaskCancellationHandler {
-            await turn.wait(until: .distantFuture, on: .sharedOrStalled)
-        } onCancel: {
-            turn.interrupt()
-        }
+        _ = await turn.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
     }
 }

@@ -1,4 +1,5 @@
 import MartletClient
+import MartletStorage
 public import MartletConnections
 public import SystemPackage
 
@@ -41,11 +42,12 @@ extension DownloadManager {
         guard lastNumber < .max, lastOrder < .max else {
             throw HTTPError(.fileFailed, phase: .preparing, message: "the directory has no number left")
         }
-        let absolute: DownloadTarget =
+        let absolute = try HTTPError.storing { () throws(StorageError) -> DownloadTarget in
             switch target {
-            case .file(let path): .file(FilePath(try DownloadStore.absolute(path.string)))
-            case .folder(let path): .folder(FilePath(try DownloadStore.absolute(path.string)))
+            case .file(let path): .file(FilePath(try WorkingFolder.absolute(path.string)))
+            case .folder(let path): .folder(FilePath(try WorkingFolder.absolute(path.string)))
             }
+        }
         var item = DownloadItem(
             id: DownloadID(lastNumber + 1), order: lastOrder + 1, url: place, target: absolute)
         item.options = options

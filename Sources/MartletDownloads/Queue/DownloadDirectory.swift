@@ -40,11 +40,8 @@ package final class DownloadDirectory: Sendable {
     /// Reads what is there, and sets aside what is damaged.
     package func contents() throws(HTTPError) -> Contents {
         var contents = Contents()
-        do throws(StorageError) {
-            for number in try folder.numbers() { read(number, into: &contents) }
-        } catch {
-            throw HTTPError(storing: error)
-        }
+        let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
+        for number in numbers { read(number, into: &contents) }
         contents.lastNumber = folder.lastNumber
         contents.items.sort { ($0.order, $0.id) < ($1.order, $1.id) }
         return contents
@@ -91,7 +88,7 @@ package final class DownloadDirectory: Sendable {
         for item in items {
             do throws(HTTPError) {
                 let bytes = try DownloadItemCodec.encode(item)
-                try stored { () throws(StorageError) in try folder.replace(item.id.number, bytes) }
+                try HTTPError.storing { () throws(StorageError) in try folder.replace(item.id.number, bytes) }
             } catch {
                 faults[item.id] = error
             }
@@ -107,24 +104,16 @@ package final class DownloadDirectory: Sendable {
     /// Writes a new download; where that fails nothing of it is left.
     package func add(_ item: DownloadItem) throws(HTTPError) {
         let bytes = try DownloadItemCodec.encode(item)
-        try stored { () throws(StorageError) in try folder.add(item.id.number, bytes) }
+        try HTTPError.storing { () throws(StorageError) in try folder.add(item.id.number, bytes) }
     }
 
     /// Removes a download.
     package func remove(_ id: DownloadID) throws(HTTPError) {
-        try stored { () throws(StorageError) in try folder.remove(id.number) }
+        try HTTPError.storing { () throws(StorageError) in try folder.remove(id.number) }
     }
 
     /// Notes that numbers up to this one may have been given away, so that none is given twice.
     package func note(_ number: UInt64) throws(StorageError) {
         try folder.note(number)
-    }
-
-    private func stored(_ body: () throws(StorageError) -> Void) throws(HTTPError) {
-        do throws(StorageError) {
-            try body()
-        } catch {
-            throw HTTPError(storing: error)
-        }
     }
 }

@@ -22,25 +22,12 @@ package final class DownloadStore: Sendable {
     ) async throws(HTTPError) -> (DownloadStore, DownloadDirectory.Contents) {
         let workers = BlockingWorkers(threadLimit: 1)
         let (folder, contents) = try await workers.run { () throws(HTTPError) in
-            let absolute = try DownloadStore.absolute(path)
+            let absolute = try HTTPError.storing { () throws(StorageError) in try WorkingFolder.absolute(path)
+            }
             let folder = try DownloadDirectory(path: absolute, files: files)
             return (folder, try folder.contents())
         }
         return (DownloadStore(folder, workers), contents)
-    }
-
-    /// A path from the root, whatever folder the process works in.
-    package static func absolute(_ path: String) throws(HTTPError) -> String {
-        guard !path.hasPrefix("/") else { return path }
-        // The folder itself goes without saying.
-        var rest = path[...]
-        while rest.hasPrefix("./") { rest = rest.dropFirst(2) }
-        do throws(StorageError) {
-            let folder = try WorkingFolder.path()
-            return rest.isEmpty || rest == "." ? folder : "\(folder)/\(rest)"
-        } catch {
-            throw HTTPError(storing: error)
-        }
     }
 
     /// Writes a new download; returns when it is on the disk.

@@ -172,24 +172,29 @@ public actor OfflineQueue {
         get async {
             var entries: [OfflineEntry] = []
             for id in held.keys.sorted() {
-                guard let summary = held[id]?.summary else { continue }
-                var state = OfflineEntry.State.waiting
-                if machine.place(of: id) == .sending { state = .sending }
-                if summary.stage != .waiting, let stage = try? await store.load(id).stage {
-                    switch stage {
-                    case .dead(let letter): state = .dead(letter)
-                    case .uncertain(let letter): state = .uncertain(letter)
-                    case .waiting, .sending: break
-                    }
-                }
-                entries.append(
-                    OfflineEntry(
-                        ticket: summary.ticket, state: state, attempts: summary.attempts,
-                        submitted: summary.submitted, expires: summary.expires,
-                        bodyByteCount: summary.bodyByteCount, secretFields: summary.secretFields))
+                if let entry = await entry(of: id) { entries.append(entry) }
             }
             return entries
         }
+    }
+
+    /// One of the requests it holds; `nil` where it holds none of that number. The answer to a dead or uncertain one is read
+    /// from the directory.
+    public func entry(of id: OfflineID) async -> OfflineEntry? {
+        guard let summary = held[id]?.summary else { return nil }
+        var state = OfflineEntry.State.waiting
+        if machine.place(of: id) == .sending { state = .sending }
+        if summary.stage != .waiting, let stage = try? await store.load(id).stage {
+            switch stage {
+            case .dead(let letter): state = .dead(letter)
+            case .uncertain(let letter): state = .uncertain(letter)
+            case .waiting, .sending: break
+            }
+        }
+        return OfflineEntry(
+            ticket: summary.ticket, state: state, attempts: summary.attempts, submitted: summary.submitted,
+            expires: summary.expires, bodyByteCount: summary.bodyByteCount,
+            secretFields: summary.secretFields)
     }
 
     /// How many requests wait to be sent, or are being sent.

@@ -28,17 +28,15 @@ actor CredentialKeeper {
             generation += 1
             return
         }
-        // Unstructured, since whoever is first does it for all: that its request is cancelled must not take it from them.
-        let renewal = Task { try await refresh() }
+        // Unstructured, since whoever is first does it for all: that its request is cancelled must not take it from them. It
+        // notes its own end, so that nobody goes on before that is done.
+        let renewal = Task {
+            defer { self.renewal = nil }
+            try await refresh()
+            generation += 1
+        }
         self.renewal = renewal
-        // Noted by the renewal's own end, since whoever began it may be cancelled before.
-        Task { await self.end(renewal) }
         try await CredentialKeeper.wait(for: renewal)
-    }
-
-    private func end(_ renewal: Task<Void, any Error>) async {
-        if case .success = await renewal.result { generation += 1 }
-        self.renewal = nil
     }
 
     /// Gives up getting new ones.
@@ -50,11 +48,7 @@ actor CredentialKeeper {
     private static func wait(for renewal: Task<Void, any Error>) async throws {
         let end = OneShot<Result<Void, any Error>>()
         Task { end.fulfil(await renewal.result) }
-        let outcome = await withTaskCancellationHandler {
-            await end.wait(until: .distantFuture, on: .sharedOrStalled)
-        } onCancel: {
-            end.interrupt()
-        }
+        let outcome = await end.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
         guard case .value(let result) = outcome else { throw CancellationError() }
         try result.get()
     }

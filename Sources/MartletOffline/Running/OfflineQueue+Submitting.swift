@@ -38,11 +38,7 @@ extension OfflineQueue {
     ) async throws -> OfflineOutcome {
         let watch = Watch()
         let ticket = try await submit(request, body: body, submission, options: options, watch: watch)
-        let outcome = await withTaskCancellationHandler {
-            await watch.wait(until: .distantFuture, on: .sharedOrStalled)
-        } onCancel: {
-            watch.interrupt()
-        }
+        let outcome = await watch.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
         guard case .value(let outcome) = outcome else {
             // In a task of its own, which is not cancelled: it returns when nothing of the request is left.
             await Task { try? await drop(ticket.id) }.value

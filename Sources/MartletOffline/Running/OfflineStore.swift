@@ -47,31 +47,18 @@ final class OfflineStore: Sendable {
     private static func folder(
         _ path: String, _ files: any FileSystem
     ) throws(HTTPError) -> RecordFolder {
+        let absolute = try HTTPError.storing { () throws(StorageError) in try WorkingFolder.absolute(path) }
         do throws(RecordFolder.Refusal) {
             return try RecordFolder(
-                path: try absolute(path), kind: "request", hasBodies: true, files: files)
+                path: absolute, kind: "request", hasBodies: true, files: files)
         } catch {
             throw HTTPError(refusing: error, path: path, owner: "queue", contents: "requests")
         }
     }
 
-    private static func absolute(_ path: String) throws(RecordFolder.Refusal) -> String {
-        guard !path.hasPrefix("/") else { return path }
-        do throws(StorageError) {
-            return "\(try WorkingFolder.path())/\(path)"
-        } catch {
-            throw .storage(error)
-        }
-    }
-
     private static func contents(of folder: RecordFolder) throws(HTTPError) -> Contents {
         var contents = Contents()
-        let numbers: [UInt64]
-        do throws(StorageError) {
-            numbers = try folder.numbers()
-        } catch {
-            throw HTTPError(storing: error)
-        }
+        let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
         for number in numbers {
             do throws(OfflineRecordFault) {
                 let (request, byteCount) = try read(number, folder)

@@ -128,11 +128,8 @@ public final class OriginLedger: Sendable {
             return state.lastWaiter
         }
         guard let key else { return }
-        let outcome = await withTaskCancellationHandler {
-            await event.wait(until: MonotonicTime.now().advanced(by: limit), on: loop)
-        } onCancel: {
-            event.interrupt()
-        }
+        let outcome = await event.waitUnlessCancelled(
+            until: MonotonicTime.now().advanced(by: limit), on: loop)
         switch outcome {
         case .value: return
         case .interrupted:

@@ -39,11 +39,8 @@ public final class OriginSignals: Sendable {
             return false
         }
         if isRaised { return }
-        let outcome = await withTaskCancellationHandler {
-            await event.wait(until: MonotonicTime.now().advanced(by: limit), on: loop)
-        } onCancel: {
-            event.interrupt()
-        }
+        let outcome = await event.waitUnlessCancelled(
+            until: MonotonicTime.now().advanced(by: limit), on: loop)
         switch outcome {
         case .value: return
         case .interrupted, .timedOut:

@@ -179,10 +179,6 @@ struct ScriptRunner: Sendable {
         channel.watchForDeparture { departure.fulfil(()) }
         defer { channel.endWatch() }
         guard case .success(let loop) = EventLoop.shared else { return }
-        _ = await withTaskCancellationHandler {
-            await departure.wait(until: .distantFuture, on: loop)
-        } onCancel: {
-            departure.interrupt()
-        }
+        _ = await departure.waitUnlessCancelled(until: .distantFuture, on: loop)
     }
 }

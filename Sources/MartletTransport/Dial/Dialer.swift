@@ -231,11 +231,7 @@ package final class Dialer: Sendable {
             }
         }
         defer { lookUp.cancel() }
-        let outcome = await withTaskCancellationHandler {
-            await answer.wait(until: deadline, on: loop)
-        } onCancel: {
-            answer.interrupt()
-        }
+        let outcome = await answer.waitUnlessCancelled(until: deadline, on: loop)
         timings.resolved = MonotonicTime.now()
         switch outcome {
         case .value(.success(let addresses)): return addresses

@@ -67,6 +67,15 @@ package final class OneShot<Value: Sendable>: TimerTarget {
         return state.withLock { $0.outcome } ?? resumed
     }
 
+    /// Waits as ``wait(until:on:)`` does, and is interrupted when the task is cancelled.
+    package func waitUnlessCancelled(until deadline: MonotonicTime, on loop: EventLoop) async -> Outcome {
+        await withTaskCancellationHandler {
+            await wait(until: deadline, on: loop)
+        } onCancel: {
+            interrupt()
+        }
+    }
+
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
         _ = settle(.timedOut)
         return nil

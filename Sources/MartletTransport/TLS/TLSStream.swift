@@ -133,11 +133,7 @@ package final class TLSStream: ByteStream {
             answer.fulfil(await asked.evaluator.decide(asked.chain, asked.chain.host))
         }
         defer { task.cancel() }
-        let outcome = await withTaskCancellationHandler {
-            await answer.wait(until: deadline, on: socket.loop)
-        } onCancel: {
-            answer.interrupt()
-        }
+        let outcome = await answer.waitUnlessCancelled(until: deadline, on: socket.loop)
         switch outcome {
         case .value(let decision): try withEngine { engine, _ in engine.decide(decision) }
         case .timedOut: throw .timedOut
