@@ -20,6 +20,7 @@ enum GivenURL {
 
     /// curl would make several URLs of one with `{a,b}` or `[1-9]` in it.
     private static func refusePatterns(in text: String) throws(UsageError) {
+        guard text.utf8.contains(where: { [0x5B, 0x5D, 0x7B, 0x7D].contains($0) }) else { return }
         let host = text.split(separator: "://", maxSplits: 1).last ?? ""
         let isAddress = host.hasPrefix("[") || host.contains("@[")
         let rest = isAddress ? host.drop { $0 != "]" }.dropFirst() : host[...]

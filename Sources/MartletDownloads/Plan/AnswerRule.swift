@@ -102,8 +102,7 @@ package enum AnswerRule {
             // A part of a coded file, of which another request may find the plain one.
             return .refused("a part came in a content coding, and none was asked for")
         }
-        if let known, !asked.isConditional, known.condition != nil, !known.isProven(by: facts.representation)
-        {
+        if let known, !asked.isConditional, known.hasCondition, !known.isProven(by: facts.representation) {
             return .refused("nothing in the answer proves that its bytes are those of the file as it was")
         }
         if let tag = known?.entityTag, !tag.isWeak, facts.representation.entityTag == nil {

@@ -68,7 +68,7 @@ extension DownloadMachine {
             return (.take(passingOver: skipped, comparing: 0, beginsAnew: true), nil, fill(now))
         }
         if plan?.total == nil { plan?.end(at: total) }
-        if known?.condition == nil { isUnproven = true }
+        if known?.hasCondition != true { isUnproven = true }
         // Those of it that are compared are there already.
         plan?.shorten(id, to: range.upperBound)
         found(facts.url)

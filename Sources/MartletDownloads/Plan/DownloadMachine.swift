@@ -115,7 +115,7 @@ package struct DownloadMachine: Sendable {
     /// Whether parts can be asked for of which it is certain, or will be, that they are of the same state.
     var mayAskForParts: Bool {
         guard ranges == .usable, let known else { return false }
-        return known.condition != nil || (options.checksum != nil && known.coding == nil)
+        return known.hasCondition || (options.checksum != nil && known.coding == nil)
     }
 
     private var isSegmented: Bool { mayAskForParts && known?.coding == nil }
@@ -132,7 +132,7 @@ package struct DownloadMachine: Sendable {
             generation = 1
             let plan = SegmentPlan(total: record.total, written: record.written, window: window)
             self.plan = plan
-            isUnproven = record.isUnproven || known?.condition == nil
+            isUnproven = record.isUnproven || known?.hasCondition != true
             resumedByteCount = plan.writtenCount
             if plan.isComplete {
                 effects = [.tell(.started(resumedByteCount: resumedByteCount))]

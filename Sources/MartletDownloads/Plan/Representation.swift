@@ -50,6 +50,12 @@ package struct Representation: Hashable, Sendable {
         return isLastModifiedStrong ? lastModified : nil
     }
 
+    /// Whether there is such a condition.
+    package var hasCondition: Bool {
+        if let entityTag, !entityTag.isWeak { return true }
+        return isLastModifiedStrong && lastModified != nil
+    }
+
     /// Whether an answer is for certain of another state.
     package func differs(from other: Representation) -> Bool {
         if coding != other.coding { return true }

@@ -7,7 +7,9 @@ package enum ByteText {
 
     /// Each byte as the character of the same number; the inverse of ``latin1Bytes(_:)``.
     package static func latin1(_ bytes: ArraySlice<UInt8>) -> String {
-        String(decoding: bytes.lazy.map { UInt16($0) }, as: UTF16.self)
+        // ASCII, mostly, which is the same in both.
+        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
+        return String(decoding: bytes.lazy.map { UInt16($0) }, as: UTF16.self)
     }
 
     /// The bytes of a string whose characters are all below U+0100, or nil when one is not.

@@ -70,15 +70,18 @@ struct HTTPDateReader {
 
     private mutating func month() -> Int? {
         guard let name = letters(),
-            let index = CivilDate.months.firstIndex(where: { Array($0.utf8) == Array(name) })
+            let index = CivilDate.months.firstIndex(where: { $0.utf8.elementsEqual(name) })
         else { return nil }
         return index + 1
     }
 
+    private static let longWeekdays = [
+        "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
+    ]
+
     private func isWeekday(_ name: ArraySlice<UInt8>) -> Bool {
-        let long = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
-        let text = String(decoding: name, as: UTF8.self)
-        return CivilDate.weekdays.contains(text) || long.contains(text)
+        (name.count == 3 ? CivilDate.weekdays : HTTPDateReader.longWeekdays)
+            .contains { $0.utf8.elementsEqual(name) }
     }
 
     private mutating func letters() -> ArraySlice<UInt8>? {
@@ -99,13 +102,9 @@ struct HTTPDateReader {
     }
 
     private mutating func take(_ text: String) -> Bool {
-        let wanted = Array(text.utf8)
-        guard position + wanted.count <= bytes.count,
-            Array(bytes[position..<position + wanted.count]) == wanted
-        else {
-            return false
-        }
-        position += wanted.count
+        let end = position + text.utf8.count
+        guard end <= bytes.count, bytes[position..<end].elementsEqual(text.utf8) else { return false }
+        position = end
         return true
     }
 }

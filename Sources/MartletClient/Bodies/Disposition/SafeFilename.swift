@@ -16,6 +16,10 @@ package struct SafeFilename: Hashable, Sendable {
     /// extension. Nothing is percent-decoded.
     /// - Parameter allowsDotFile: Whether the name may begin with a dot.
     package init?(_ proposed: String, allowsDotFile: Bool = false) {
+        if SafeFilename.isPlain(proposed) {
+            text = proposed
+            return
+        }
         var scalars = proposed.unicodeScalars[...]
         if let separator = scalars.lastIndex(where: { $0 == "/" || $0 == "\\" }) {
             scalars = scalars[scalars.index(after: separator)...]
@@ -36,6 +40,20 @@ package struct SafeFilename: Hashable, Sendable {
         let text = SafeFilename.shortened(kept)
         guard !text.isEmpty, text != ".", text != ".." else { return nil }
         self.text = text
+    }
+
+    /// Whether a name is of ASCII's letters, digits, `-`, `_` and dots within: then nothing is to be changed, as in most.
+    private static func isPlain(_ name: String) -> Bool {
+        let bytes = name.utf8
+        guard let first = bytes.first, first != 0x2E, let last = bytes.last, last != 0x2E,
+            bytes.count <= byteLimit
+        else { return false }
+        return bytes.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+            default: false
+            }
+        }
     }
 
     private static func trimEnd(_ scalars: inout ArraySlice<Unicode.Scalar>) {
