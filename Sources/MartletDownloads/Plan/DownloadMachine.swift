@@ -83,6 +83,7 @@ package struct DownloadMachine: Sendable {
     var failures = 0
     var hasProgressed = false
     var retryAt: MonotonicTime?
+    private let began: MonotonicTime
     var lastCheckpoint: MonotonicTime
     var isCheckpointing = false
     var hasNews = false
@@ -100,7 +101,7 @@ package struct DownloadMachine: Sendable {
         original = url
         self.options = options
         ramp = ConnectionRamp(limit: min(max(1, options.segments), 64), now: now)
-        lastCheckpoint = now
+        (began, lastCheckpoint) = (now, now)
     }
 
     // MARK: Questions
@@ -235,7 +236,12 @@ package struct DownloadMachine: Sendable {
         return effects
     }
 
-    private var interval: Duration { max(.milliseconds(50), options.checkpointInterval) }
+    /// How long after the last checkpoint the next one is due. At first they come more often, so that of a download that is
+    /// killed early most is kept, too: what came in an eighth of the time is lost at most, or in a quarter of a second.
+    private var interval: Duration {
+        let wanted = max(.milliseconds(50), options.checkpointInterval)
+        return min(wanted, max(.milliseconds(250), lastCheckpoint.since(began) / 8))
+    }
 
     /// When a wait ends; nil where none is on.
     package var wake: MonotonicTime? { retryAt }
