@@ -1,4 +1,5 @@
 import Martlet
+import MartletDownloads
 
 /// Downloads of a session, without a queue that outlives the program.
 struct SessionDownloads: DownloadStarting {
@@ -6,7 +7,7 @@ struct SessionDownloads: DownloadStarting {
     let session: HTTPSession
 
     func begin(_ plan: DownloadPlan) async throws -> Download {
-        try session.beginDownload(plan.url.absoluteString, to: plan.target, options: plan.options)
+        session.beginDownload(plan.url, to: plan.target, options: plan.options)
     }
 
     func stop(_ downloads: [Download]) async {

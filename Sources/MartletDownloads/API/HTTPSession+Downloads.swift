@@ -51,8 +51,15 @@ extension HTTPSession {
     public nonisolated func beginDownload(
         _ url: String, to target: DownloadTarget, options: DownloadOptions = DownloadOptions()
     ) throws -> Download {
+        beginDownload(try HTTPURL(downloading: url), to: target, options: options)
+    }
+
+    /// Begins a download of a URL that was parsed.
+    package nonisolated func beginDownload(
+        _ url: HTTPURL, to target: DownloadTarget, options: DownloadOptions
+    ) -> Download {
         let status = DownloadStatus(.running)
-        let plan = DownloadJob.Plan(url: try HTTPURL(downloading: url), target: target, options: options)
+        let plan = DownloadJob.Plan(url: url, target: target, options: options)
         let job = DownloadJob(plan, session: self, slots: FreeSlots(), status: status)
         let controller = SoleDownload(job, status: status)
         Task { await controller.begin() }

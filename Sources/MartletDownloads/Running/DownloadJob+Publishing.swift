@@ -20,25 +20,32 @@ extension DownloadJob {
     /// - Throws: An `HTTPError` where it has no name; ``UnsyncedName`` where it has one that may not last; `CancellationError`;
     ///   what `noting` throws.
     func publish(
-        _ part: PartFile, _ result: DownloadResult, modified: Int64?, noting: Noting
+        _ part: PartFile, _ result: DownloadResult, modified: Int64?, noting: Noting?
     ) async throws -> DownloadResult {
         let (total, collision) = (result.byteCount, plan.options.collision)
         let modified = plan.options.keepsRemoteTime ? modified : nil
-        var later = result
-        // What a run tells that finds it: all of it was there before.
-        (later.resumedByteCount, later.receivedByteCount) = (total, 0)
-        let mark = try await step(part) { () throws(StorageError) in
-            try part.seal(total: total, modified: modified)
+        var publication: DownloadPublication
+        var name: PublishedName?
+        if let noting {
+            publication = try await step(part) { () throws(StorageError) in
+                try self.seal(part, result, modified: modified)
+            }
+            try await note(publication, noting)
+            name = try await step(part) { () throws(StorageError) in try part.publish(collision) }
+        } else {
+            // Nobody is to be waited for in between.
+            (publication, name) = try await step(part) { () throws(StorageError) in
+                let publication = try self.seal(part, result, modified: modified)
+                return (publication, try part.publish(collision))
+            }
         }
-        var publication = DownloadPublication(result: later, part: mark)
-        try await note(publication, noting)
-        var name = try await step(part) { () throws(StorageError) in try part.publish(collision) }
         if name == nil {
             publication.copy = try await step(part) { () throws(StorageError) in
                 try part.copy(total: total, modified: modified)
             }
+            state.withLock { $0.publication = publication }
             do {
-                try await note(publication, noting)
+                if let noting { try await note(publication, noting) }
             } catch {
                 await BlockingWorkers.shared.run { part.removeCopy() }
                 throw error
@@ -84,8 +91,21 @@ extension DownloadJob {
         return result
     }
 
-    private func note(_ publication: DownloadPublication, _ noting: Noting) async throws {
+    /// Makes the file ready to get its name. It blocks.
+    /// - Returns: By what it will be known.
+    private func seal(
+        _ part: PartFile, _ result: DownloadResult, modified: Int64?
+    ) throws(StorageError) -> DownloadPublication {
+        var later = result
+        // What a run tells that finds it: all of it was there before.
+        (later.resumedByteCount, later.receivedByteCount) = (result.byteCount, 0)
+        let mark = try part.seal(total: result.byteCount, modified: modified)
+        let publication = DownloadPublication(result: later, part: mark)
         state.withLock { $0.publication = publication }
+        return publication
+    }
+
+    private func note(_ publication: DownloadPublication, _ noting: Noting) async throws {
         try await noting(publication)
         // Whoever was to be told may have been waited for, and the run been stopped meanwhile.
         try Task.checkCancellation()
@@ -119,7 +139,7 @@ extension DownloadJob {
         _ part: PartFile, _ body: @escaping @Sendable () throws(StorageError) -> Value
     ) async throws -> Value {
         do throws(StorageError) {
-            return try await BlockingWorkers.shared.run(throwing: body)
+            return try await BlockingWorkers.disk.run(throwing: body)
         } catch {
             var failure = failure(error)
             failure.keptFile = FilePath(part.names.part)

@@ -91,11 +91,21 @@ package final class DownloadJob: Sendable {
     /// Where an earlier run gave the file its name and could not tell it, that is found out, and nothing is fetched.
     /// - Parameter noting: Told before the file gets its name, by what it will be known under it.
     /// - Throws: An `HTTPError`; `CancellationError`; what `noting` throws.
-    package func run(noting: @escaping Noting = { _ in }) async throws -> DownloadResult {
+    package func run(noting: @escaping Noting) async throws -> DownloadResult {
+        try await run(telling: noting)
+    }
+
+    /// Runs as ``run(noting:)`` does, with nobody who is to be told before the file gets its name.
+    /// - Throws: An `HTTPError`; `CancellationError`.
+    package func run() async throws -> DownloadResult {
+        try await run(telling: nil)
+    }
+
+    private func run(telling noting: Noting?) async throws -> DownloadResult {
         if let publication = state.withLock({ $0.publication }) {
             if let result = try await complete(publication) { return result }
             state.withLock { $0.publication = nil }
-            try await noting(nil)
+            try await noting?(nil)
         }
         return try await DownloadRun(self, noting: noting).run()
     }
@@ -183,19 +193,28 @@ package final class DownloadJob: Sendable {
             message: "\(target): another download is about this file")
     }
 
-    /// Opens the part file of the target, or that of the record in its folder that is about this URL; nil while the name is
+    /// Opens the part file of the target, or that of the record in its folder that is about this URL; none while the name is
     /// not known.
-    func openPart() async throws -> PartFile? {
-        if let target = state.withLock({ $0.target }) { return try await openPart(PartNames(target: target)) }
+    /// - Parameter use: What is done with it at once, on the same worker.
+    /// - Returns: What that returns; nil where none was opened.
+    func openPart<Value: Sendable>(
+        _ use: @escaping @Sendable (PartFile) -> Value
+    ) async throws -> Value? {
+        if let target = state.withLock({ $0.target }) {
+            return try await openPart(PartNames(target: target), use)
+        }
         guard case .folder(let path) = plan.target else { return nil }
-        let (job, folder) = (self, DownloadJob.folder(path))
+        let folder = DownloadJob.folder(path)
+        // Most folders have no record at all: then there is nothing to be read.
+        if FolderRecords.shared.names(known: folder)?.isEmpty == true { return nil }
+        let job = self
         let found = await BlockingWorkers.shared.run { job.record(inFolder: folder) }
         guard let found else { return nil }
-        return try await openPart(found)
+        return try await openPart(found, use)
     }
 
-    /// Opens the part file under the name that an answer proposes.
-    func openPart(proposed facts: AnswerFacts) async throws -> PartFile {
+    /// Opens the part file under the name that an answer proposes. It blocks.
+    func open(proposed facts: AnswerFacts) throws -> PartFile {
         var names = PartNames(target: "")
         switch plan.target {
         case .file(let path): names = PartNames(target: path.string)
@@ -203,7 +222,7 @@ package final class DownloadJob: Sendable {
             let name = PartNames.proposed(disposition: facts.disposition, url: facts.url)
             names = PartNames(target: DownloadJob.folder(path) + name)
         }
-        return try await openPart(names)
+        return try open(names)
     }
 
     private static func folder(_ path: FilePath) -> String {
@@ -212,8 +231,8 @@ package final class DownloadJob: Sendable {
     }
 
     private func record(inFolder folder: String) -> PartNames? {
-        guard let names = try? files.names(inFolder: folder.isEmpty ? "." : folder) else { return nil }
-        for name in names.sorted() where name.hasSuffix(PartNames.recordSuffix) {
+        guard let names = try? FolderRecords.shared.names(in: folder, files) else { return nil }
+        for name in names {
             let target = folder + name.dropLast(PartNames.recordSuffix.count)
             // A name that was cut says nothing about its target's.
             guard PartNames(target: target).record == folder + name,
@@ -224,16 +243,15 @@ package final class DownloadJob: Sendable {
         return nil
     }
 
-    private func openPart(_ first: PartNames) async throws -> PartFile {
-        let (files, collision) = (files, plan.options.collision)
-        let result = await BlockingWorkers.shared.run { () -> Result<PartFile, any Error> in
-            do {
-                return .success(try DownloadJob.open(first, collision, files))
-            } catch {
-                return .failure(error)
-            }
-        }
-        let part = try result.get()
+    private func openPart<Value: Sendable>(
+        _ names: PartNames, _ use: @escaping @Sendable (PartFile) -> Value
+    ) async throws -> Value {
+        let job = self
+        return try await BlockingWorkers.shared.run { Result { use(try job.open(names)) } }.get()
+    }
+
+    private func open(_ first: PartNames) throws -> PartFile {
+        let part = try DownloadJob.open(first, plan.options.collision, files)
         state.withLock { $0.target = part.names.target }
         return part
     }

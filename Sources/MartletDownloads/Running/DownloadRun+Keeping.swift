@@ -24,7 +24,7 @@ extension DownloadRun {
     private func note(
         _ record: ResumeRecord, in part: PartFile, epoch: UInt32
     ) async -> PartFile.RecordFault? {
-        await BlockingWorkers.shared.run {
+        await BlockingWorkers.disk.run {
             do throws(PartFile.RecordFault) {
                 try part.note(record, epoch: epoch)
                 return nil

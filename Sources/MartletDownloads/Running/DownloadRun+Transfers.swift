@@ -32,7 +32,7 @@ extension DownloadRun {
         } catch let error as HTTPError {
             end = .failed(error)
         } catch let error as StorageError {
-            end = .failed(HTTPError(storage: error, origin: origin.description))
+            end = .failed(HTTPError(storage: error, origin: url.origin.description))
         } catch is CancellationError {
             end = .cancelled
         } catch {
@@ -51,25 +51,31 @@ extension DownloadRun {
         let facts = AnswerFacts(
             response.head, byteCount: response.body.announcedByteCount, url: response.url,
             now: Int64(time(nil)))
-        let (reception, end, effects) = state.withLock {
-            $0.machine.answered(question.id, facts, now: MonotonicTime.now())
+        let (reception, end, effects, place) = state.withLock { state in
+            let (reception, end, effects) = state.machine.answered(
+                question.id, facts, now: MonotonicTime.now())
+            if case .take(_, _, beginsAnew: true) = reception { state.begunAnew = state.machine.generation }
+            return (reception, end, effects, state.place)
         }
         if !effects.isEmpty { signal.yield(.effects(effects)) }
-        guard case .take(let passing, let comparing, let beginsAnew) = reception else {
+        guard case .take(let passing, let comparing, _) = reception else {
             if !isShort(facts.byteCount) { response.body.refuse() }
             return end ?? .cancelled
         }
-        let part = try await preparedPart(for: facts, beginsAnew: beginsAnew)
+        let opening = opening(for: facts, place)
         let sink = SegmentSink(
-            question.id, of: self, to: part, files: files, passing: passing, comparing: comparing,
-            at: question.range?.lowerBound ?? 0, announced: facts.byteCount)
+            question.id, of: self, files: files, passing: passing, comparing: comparing,
+            at: question.range?.lowerBound ?? 0, announced: facts.byteCount, opening: opening)
         do {
             try await response.body.pour(into: sink, expected: facts.byteCount)
         } catch {
             // An answer that broke off is of no use where what came of it differs.
             if sink.differs { return .differs }
-            throw error
+            throw sink.failure ?? error
         }
+        if let failure = sink.failure { throw failure }
+        // Where no byte came, nothing was written.
+        if !sink.isOpen { _ = try await BlockingWorkers.shared.run { Result { try opening() } }.get() }
         if !sink.isWhole, facts.byteCount != nil { response.body.refuse() }
         if sink.differs { return .differs }
         if sink.exceedsLimit {
@@ -85,27 +91,19 @@ extension DownloadRun {
     /// Whether what is left of a body is read, for the sake of its connection.
     private func isShort(_ byteCount: UInt64?) -> Bool { byteCount.map { $0 <= 65_536 } ?? false }
 
-    /// The part file, which begins anew where it should.
-    private func preparedPart(for facts: AnswerFacts, beginsAnew: Bool) async throws -> PartFile {
-        let (present, total, epoch) = state.withLock {
-            ($0.part, $0.machine.plan?.total, $0.machine.generation)
-        }
-        var part: PartFile
-        if let present {
-            part = present
-        } else {
-            part = try await job.openPart(proposed: facts)
-            state.withLock { $0.part = part }
-        }
-        guard beginsAnew else { return part }
-        let file = part
-        do throws(StorageError) {
-            try await BlockingWorkers.shared.run { () throws(StorageError) in
-                try file.renew(epoch: epoch, expecting: total)
+    /// What opens the part file, where it is not open, and has it begin anew where it should. It blocks. Of several transfers
+    /// the first does it, whichever that is.
+    private func opening(for facts: AnswerFacts, _ place: Place) -> @Sendable () throws -> PartFile {
+        return {
+            let part = try self.opening.withLock { _ in
+                if let present = self.state.withLock({ $0.part }) { return present }
+                let part = try self.job.open(proposed: facts)
+                // Known before anything of it can fail, so that whatever ends the run deals with it.
+                self.state.withLock { $0.part = part }
+                return part
             }
-        } catch {
-            throw HTTPError(storage: error, origin: url.origin.description)
+            if place.isAnew { try part.renew(epoch: place.epoch, expecting: place.total) }
+            return part
         }
-        return part
     }
 }

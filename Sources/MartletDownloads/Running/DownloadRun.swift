@@ -5,8 +5,8 @@ import Synchronization
 
 /// One run of a download: it carries out what its machine decides.
 ///
-/// Transfers, the clock and checkpoints are tasks of one group, which tell the run by signals what has happened. The machine
-/// is behind a lock, since workers that write ask it for each block.
+/// Transfers and checkpoints are tasks of one group, which tell the run by signals what has happened, as the clock does. The
+/// machine is behind a lock, since workers that write ask it for each block.
 final class DownloadRun: Sendable {
     /// What has happened.
     enum Signal: Sendable {
@@ -36,23 +36,41 @@ final class DownloadRun: Sendable {
         var controls: [UInt64: TransferControl] = [:]
         var toldAt = MonotonicTime(nanoseconds: 0)
         var keeps = true
+        /// The last beginning that is in need of an empty file; 0 for none.
+        var begunAnew: UInt32 = 0
+
+        /// Where bytes go that come now.
+        var place: Place {
+            Place(
+                epoch: machine.generation, isAnew: begunAnew == machine.generation, total: machine.plan?.total
+            )
+        }
     }
 
-    /// How often the machine looks at the clock.
-    private static let tickInterval = Duration.milliseconds(100)
+    /// What the file is that bytes go to.
+    struct Place {
+        /// Which beginning of the download it is of.
+        var epoch: UInt32
+        /// Whether that begins with an empty file.
+        var isAnew: Bool
+        /// How long the file will be, where that is known.
+        var total: UInt64?
+    }
 
     let job: DownloadJob
     let session: HTTPSession
     let files: any FileSystem
     let url: HTTPURL
     let options: DownloadOptions
-    let noting: DownloadJob.Noting
+    let noting: DownloadJob.Noting?
     private let signals: AsyncStream<Signal>
     let signal: AsyncStream<Signal>.Continuation
     /// Guards the above: transfers' tasks and their workers.
     let state: Mutex<State>
+    /// Held by the worker that opens the part file.
+    let opening = Mutex(())
 
-    init(_ job: DownloadJob, noting: @escaping DownloadJob.Noting) {
+    init(_ job: DownloadJob, noting: DownloadJob.Noting?) {
         self.job = job
         self.noting = noting
         session = job.session
@@ -79,10 +97,8 @@ final class DownloadRun: Sendable {
             tellProgress(isLast: true)
         }
         do {
-            let part = try await job.openPart()
-            let record = await readRecord(part)
-            state.withLock { $0.part = part }
-            return try await run(from: record)
+            let record = try await job.openPart { part in self.takeUp(part) }
+            return try await run(from: record ?? nil)
         } catch let error as HTTPError {
             throw error
         } catch let error as StorageError {
@@ -90,13 +106,14 @@ final class DownloadRun: Sendable {
         }
     }
 
-    private func readRecord(_ part: PartFile?) async -> ResumeRecord? {
-        guard let part, options.resumption != .restart else { return nil }
-        let job = job
-        return await BlockingWorkers.shared.run {
-            guard let record = part.record(), job.vouches(for: record) else { return nil }
-            return record
+    /// Takes up a part file that was opened.
+    /// - Returns: The record of what is there, where it is of use. It is read, which blocks.
+    private func takeUp(_ part: PartFile) -> ResumeRecord? {
+        state.withLock { $0.part = part }
+        guard options.resumption != .restart, let record = part.record(), job.vouches(for: record) else {
+            return nil
         }
+        return record
     }
 
     private func run(from record: ResumeRecord?) async throws -> DownloadResult {
@@ -146,12 +163,8 @@ final class DownloadRun: Sendable {
     private func rounds(_ first: [DownloadMachine.Effect]) async -> Outcome {
         await withTaskGroup(of: Void.self, returning: Outcome.self) { group in
             if let outcome = perform(first, in: &group) { return outcome }
-            group.addTask { [signal] in
-                while !Task.isCancelled {
-                    try? await Task.sleep(for: DownloadRun.tickInterval)
-                    signal.yield(.tick)
-                }
-            }
+            let listener = DownloadClock.shared.add { [signal] in signal.yield(.tick) }
+            defer { DownloadClock.shared.remove(listener) }
             var outcome = Outcome.stopped
             for await signal in signals {
                 if let end = perform(take(signal), in: &group) {

@@ -15,11 +15,16 @@ final class SegmentSink: BlockSink {
         var consumed: UInt64 = 0
         var differs = false
         var exceedsLimit = false
+        /// The file, once bytes have come.
+        var file: OpenFile?
+        /// Why there is none.
+        var failure: (any Error)?
     }
 
     private let id: UInt64
     private let run: DownloadRun
-    private let file: OpenFile
+    /// Opens the part file.
+    private let opening: @Sendable () throws -> PartFile
     private let files: any FileSystem
     /// How long the body is said to be.
     private let announced: UInt64?
@@ -27,12 +32,12 @@ final class SegmentSink: BlockSink {
     private let state: Mutex<State>
 
     init(
-        _ id: UInt64, of run: DownloadRun, to part: PartFile, files: any FileSystem, passing: UInt64,
-        comparing: UInt64, at compareOffset: UInt64, announced: UInt64?
+        _ id: UInt64, of run: DownloadRun, files: any FileSystem, passing: UInt64, comparing: UInt64,
+        at compareOffset: UInt64, announced: UInt64?, opening: @escaping @Sendable () throws -> PartFile
     ) {
         self.id = id
         self.run = run
-        file = part.file
+        self.opening = opening
         self.files = files
         self.announced = announced
         state = Mutex(State(passing: passing, comparing: comparing, compareOffset: compareOffset))
@@ -44,11 +49,18 @@ final class SegmentSink: BlockSink {
     /// Whether the file is longer than it may be.
     var exceedsLimit: Bool { state.withLock { $0.exceedsLimit } }
 
+    /// Whether bytes have come, and the file they go to is open.
+    var isOpen: Bool { state.withLock { $0.file != nil } }
+
+    /// Why there is no file for them.
+    var failure: (any Error)? { state.withLock { $0.failure } }
+
     /// Whether the body has come to the end that was announced.
     var isWhole: Bool { announced.map { $0 == state.withLock { $0.consumed } } ?? false }
 
     func write(_ bytes: RawSpan) throws(StorageError) -> Bool {
         try state.withLock { state throws(StorageError) in
+            guard let file = file(&state) else { return false }
             state.consumed += UInt64(bytes.byteCount)
             // What is announced is read to its end, which costs nothing and keeps the connection.
             let isAtEnd = announced.map { state.consumed >= $0 } ?? false
@@ -57,7 +69,7 @@ final class SegmentSink: BlockSink {
             var rest = bytes.extracting(droppingFirst: Int(skipped))
             if state.comparing > 0, rest.byteCount > 0 {
                 let count = Int(min(state.comparing, UInt64(rest.byteCount)))
-                guard try isSame(rest.extracting(first: count), at: state.compareOffset) else {
+                guard try isSame(rest.extracting(first: count), in: file, at: state.compareOffset) else {
                     state.differs = true
                     return false
                 }
@@ -82,7 +94,20 @@ final class SegmentSink: BlockSink {
         }
     }
 
-    private func isSame(_ bytes: RawSpan, at offset: UInt64) throws(StorageError) -> Bool {
+    /// The file, which is opened with the first bytes: for a small body, that is the same piece of work.
+    private func file(_ state: inout State) -> OpenFile? {
+        if let file = state.file { return file }
+        do {
+            state.file = try opening().file
+        } catch {
+            state.failure = error
+        }
+        return state.file
+    }
+
+    private func isSame(
+        _ bytes: RawSpan, in file: OpenFile, at offset: UInt64
+    ) throws(StorageError) -> Bool {
         let present = try files.read(file, count: bytes.byteCount, at: offset)
         guard present.count == bytes.byteCount else { return false }
         return unsafe bytes.withUnsafeBytes { unsafe $0.elementsEqual(present) }
