@@ -130,7 +130,7 @@ def scenarios(bench):
         "download-many", f"{count} files of 10 KB, eight at a time", [FILES, CPU_PER_REQUEST, PEAK],
         contend(many, ["curl", "wget2", "aria2", "martlet"]),
         [*fast[:3], frugal[0]], prepare=prepare_many,
-        note="axel takes one URL. Martlet syncs each file and renames it; the others do neither.")
+        note="axel takes one URL. Martlet syncs each file and renames it; aria2 syncs it, too. The others do neither.")
     yield Scenario(
         "download-resume", "the rest of a download that was killed at its half, at 100 MB/s", MEASURES,
         contend(resume, [*peers, "martlet"], server.url("plain", "/steady/large"), size), [*fast, *frugal],
