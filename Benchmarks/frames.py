@@ -1,0 +1,54 @@
+"""How large the frames of a program's asynchronous functions are: each call that waits in one holds as many bytes.
+
+    python3 Benchmarks/frames.py .build/release/martlet CallRunner 'HTTPSession.*collect'
+
+Prints bytes and names, the largest first, of those that match one of the patterns; of all above 1 KiB without any.
+"""
+
+import re
+import struct
+import subprocess
+import sys
+
+
+def loaded_sections(program):
+    """Address, place in the file and length of what is loaded from it."""
+    listing = subprocess.run(["readelf", "-SW", program], check=True, capture_output=True, text=True).stdout
+    pattern = re.compile(r"\]\s+(\S+)\s+(\S+)\s+([0-9a-f]+)\s+([0-9a-f]+)\s+([0-9a-f]+)")
+    for _, kind, address, offset, size in pattern.findall(listing):
+        if int(address, 16) and kind != "NOBITS":
+            yield int(address, 16), int(offset, 16), int(size, 16)
+
+
+def frames(program):
+    """The sizes and mangled names: an asynchronous function's pointer is its distance and the size of its frame."""
+    sections = list(loaded_sections(program))
+    with open(program, "rb") as file:
+        content = file.read()
+    symbols = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+    for line in symbols.splitlines():
+        words = line.split()
+        if len(words) != 3 or not words[2].startswith("$s") or not words[2].endswith("Tu"):
+            continue
+        address = int(words[0], 16)
+        for start, offset, size in sections:
+            if start <= address < start + size:
+                yield struct.unpack_from("<iI", content, offset + address - start)[1], words[2]
+
+
+def main(program, patterns):
+    """Prints them."""
+    found = sorted(frames(program), reverse=True)
+    names = subprocess.run(
+        ["swift", "demangle", "--compact", "--simplified"], input="\n".join(name for _, name in found),
+        check=True, capture_output=True, text=True).stdout.splitlines()
+    for (size, _), name in zip(found, names):
+        name = name.replace("async function pointer to ", "")
+        if any(re.search(each, name) for each in patterns) if patterns else size > 1024:
+            print(f"{size:7,} {name}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main(sys.argv[1], sys.argv[2:])
