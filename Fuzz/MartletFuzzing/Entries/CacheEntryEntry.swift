@@ -60,10 +60,10 @@ extension FuzzEntry {
         put(UInt32(metadataEnd - preamble), at: 8, in: &bytes)
         if bodyCount > 0, metadataEnd >= preamble + 21 {
             put(
-                RecordChecksum(bytes.span.extracting(metadataEnd..<bytes.count)).value, at: preamble + 17,
+                CastagnoliChecksum(bytes.span.extracting(metadataEnd..<bytes.count)).value, at: preamble + 17,
                 in: &bytes)
         }
-        var checksum = RecordChecksum()
+        var checksum = CastagnoliChecksum()
         checksum.update(bytes.span.extracting(0..<12))
         checksum.update(bytes.span.extracting(preamble..<metadataEnd))
         put(checksum.value, at: 12, in: &bytes)

@@ -7,7 +7,7 @@ struct BlockChecksums: Equatable, Sendable {
 
     /// The checksums of whole blocks, and after ``finish()`` of the rest.
     private(set) var values: [UInt32] = []
-    private var current = RecordChecksum()
+    private var current = CastagnoliChecksum()
     private var pendingCount = 0
 
     /// Of no bytes, to be added to.
@@ -39,7 +39,7 @@ struct BlockChecksums: Equatable, Sendable {
     mutating func finish() {
         guard pendingCount > 0 else { return }
         values.append(current.value)
-        current = RecordChecksum()
+        current = CastagnoliChecksum()
         pendingCount = 0
     }
 

@@ -6,17 +6,17 @@ import MartletWire
 /// | offset | bytes | |
 /// |---|---|---|
 /// | 0 | 4 | `MRTe` |
-/// | 4 | 2 | version, 1 |
+/// | 4 | 2 | version, 2 |
 /// | 6 | 2 | 0 |
 /// | 8 | 4 | length of the metadata |
-/// | 12 | 4 | CRC-32 of the 12 bytes before and of the metadata |
+/// | 12 | 4 | CRC-32C of the 12 bytes before and of the metadata |
 /// | 16 | | metadata; behind it, to the file's end, an inline body |
 ///
-/// Numbers are little endian, texts and fields stand behind their lengths. The metadata holds a checksum of each 64 KiB of
+/// Numbers are little endian, texts and fields stand behind their lengths. The metadata holds a CRC-32C of each 64 KiB of
 /// the body. What is decoded is encoded to the same bytes again.
 package enum EntryCodec {
     /// The version that is written, and the only one that is read.
-    package static let version: UInt16 = 1
+    package static let version: UInt16 = 2
     /// The longest body that lies in the entry's own file.
     package static let inlineLimit = 32_768
     /// The longest metadata: heads are smaller by far; checksums of 128 GiB take 8 MiB.
@@ -123,7 +123,7 @@ package enum EntryCodec {
     }
 
     private static func checksum(of bytes: [UInt8], metadataCount: Int) -> UInt32 {
-        var checksum = RecordChecksum()
+        var checksum = CastagnoliChecksum()
         checksum.update(bytes.span.extracting(0..<12))
         checksum.update(bytes.span.extracting(preambleByteCount..<(preambleByteCount + metadataCount)))
         return checksum.value

@@ -62,8 +62,8 @@ struct EntryCodecTests {
     @Test("D15: an entry of another version says which")
     func versions() throws {
         var bytes = try #require(EntryCodec.encode(entry()))
-        bytes[4] = 2
-        #expect(throws: EntryFault.version(2)) { try EntryCodec.decode(bytes) }
+        bytes[4] = 1
+        #expect(throws: EntryFault.version(1)) { try EntryCodec.decode(bytes) }
         #expect(throws: EntryFault.foreign) { try EntryCodec.decode(Array("GIF89a-this-is-no-entry".utf8)) }
     }
 
