@@ -14,10 +14,13 @@ struct CacheDecider {
             return network(variants.isEmpty ? .uriMiss : .request)
         }
         if request.hasOriginPrecondition { return network(.request) }
+        // One variant, as most have, needs no list.
+        if variants.count == 1 {
+            return VariantRule.matches(request, variants[0]) ? decide(0, matching: nil) : miss()
+        }
         let matching = VariantRule.matching(request, variants)
         guard let best = matching.first else { return miss() }
-        guard PartRule.canServe(request, variants[best]) else { return network(.miss) }
-        return decide(best, matching)
+        return decide(best, matching: matching)
     }
 
     /// Nothing that is stored was chosen by what this request says.
@@ -29,8 +32,10 @@ struct CacheDecider {
     }
 
     /// Something stored fits: whether it may be used.
-    private func decide(_ best: Int, _ matching: [Int]) -> CacheDecision {
+    /// - Parameter matching: all that fits; `nil` where there is no other.
+    private func decide(_ best: Int, matching: [Int]?) -> CacheDecision {
         let stored = variants[best]
+        guard PartRule.canServe(request, stored) else { return network(.miss) }
         let control = stored.facts.control
         let freshness = Freshness(of: stored, now: now, defaults: policy.defaults)
         let isUnwanted = isUnwanted(freshness, control)
@@ -44,7 +49,7 @@ struct CacheDecider {
         guard request.method == "GET", !request.hasRange, !request.isConditional else {
             return network(reason, staleOnError: isBridged ? best : nil)
         }
-        let plan = plan(reason, matching: matching, isErrorBridged: isBridged)
+        let plan = plan(reason, matching: matching ?? [best], isErrorBridged: isBridged)
         if request.mode == .cacheThenNetwork {
             return .serveThenValidate(answer(best, freshness), plan)
         }

@@ -15,6 +15,8 @@ package final class CacheRequest: Sendable {
     package let conceal: (@Sendable (String) -> String)?
     /// The directives of its fields.
     package let control: CacheControl
+    /// Which of the fields that answers depend on it has.
+    private let marks: RequestMarks
 
     /// A request.
     package init(
@@ -26,7 +28,8 @@ package final class CacheRequest: Sendable {
         self.fields = fields
         self.mode = mode
         self.conceal = conceal
-        control = CacheControl(request: fields)
+        marks = RequestMarks(fields)
+        control = marks.contains(.control) ? CacheControl(request: fields) : CacheControl()
     }
 
     /// Whether stored responses may answer it: GET and HEAD.
@@ -44,16 +47,13 @@ package final class CacheRequest: Sendable {
         }
     }
     /// Whether it has credentials for the origin (RFC 9111 §3.5).
-    package var isAuthorized: Bool { fields.contains("Authorization") }
+    package var isAuthorized: Bool { marks.contains(.authorization) }
     /// Whether it asks for parts.
-    var hasRange: Bool { fields.contains("Range") }
+    var hasRange: Bool { marks.contains(.range) }
     /// Whether it names states that must hold for it to be done, which the origin alone can tell (RFC 9111 §4.3.2).
-    var hasOriginPrecondition: Bool { fields.contains("If-Match") || fields.contains("If-Unmodified-Since") }
+    var hasOriginPrecondition: Bool { !marks.isDisjoint(with: .originPreconditions) }
     /// Whether it was made conditional by the caller: such a request is sent as it is.
-    package var isConditional: Bool {
-        hasOriginPrecondition || fields.contains("If-None-Match") || fields.contains("If-Modified-Since")
-            || fields.contains("If-Range")
-    }
+    package var isConditional: Bool { !marks.isDisjoint(with: .conditions) }
     /// Whether nothing but the cache may answer it.
     package var isOffline: Bool { mode == .onlyIfCached || control.isOnlyIfCached }
 }

@@ -79,11 +79,11 @@ package struct CachedAnswer: Equatable, Sendable {
     private static func servedFields(
         _ stored: StoredVariant, freshness: Freshness, isValidated: Bool
     ) -> FieldBlock {
-        let withheld = isValidated ? [] : Set(stored.facts.control.fieldsToValidate)
-        var fields = stored.head.fields
-        if !withheld.isEmpty || fields.contains("Age") {
-            fields = StoredFields.filtered(fields) { $0 != "age" && !withheld.contains($0) }
+        if isValidated || stored.facts.control.fieldsToValidate.isEmpty {
+            return stored.fields(ofAge: freshness.age)
         }
+        let withheld = Set(stored.facts.control.fieldsToValidate)
+        var fields = StoredFields.filtered(stored.head.fields) { $0 != "age" && !withheld.contains($0) }
         fields.append(name: "Age", value: String(freshness.age))
         return fields
     }

@@ -12,7 +12,7 @@ enum ConditionRule: Equatable {
     /// statuses are served as they are.
     init(_ request: CacheRequest, _ stored: StoredVariant) {
         self = .modified
-        guard (200..<300).contains(stored.head.status) else { return }
+        guard request.isConditional, (200..<300).contains(stored.head.status) else { return }
         let tags = request.fields.rawValues(of: "If-None-Match")
         if !tags.isEmpty {
             if ConditionRule.names(tags, stored.facts.entityTag) { self = .notModified }

@@ -13,6 +13,7 @@ enum PartRule: Equatable {
     /// (`If-Range`) is ignored, and so is any where the response is not a 200.
     init(_ request: CacheRequest, _ stored: StoredVariant) {
         self = .whole
+        guard request.hasRange else { return }
         let values = request.fields.values(of: "Range")
         guard values.count == 1, let text = values.first, let field = RangeField(parsing: text),
             stored.head.status == 200, PartRule.isMeant(request, stored)

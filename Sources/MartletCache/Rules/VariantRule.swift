@@ -2,12 +2,12 @@
 package enum VariantRule {
     /// The variants that a request selects, by index, the best first: by `Date`, then by when they came.
     package static func matching(_ request: CacheRequest, _ variants: [StoredVariant]) -> [Int] {
-        let matching = variants.indices.filter { index in
-            let variant = variants[index]
-            return variant.head.key == request.key && isOfRequester(variant)
-                && VaryRule.matches(variant.head, request)
-        }
-        return newestFirst(matching, variants)
+        newestFirst(variants.indices.filter { matches(request, variants[$0]) }, variants)
+    }
+
+    /// Whether a request selects a variant.
+    static func matches(_ request: CacheRequest, _ variant: StoredVariant) -> Bool {
+        variant.head.key == request.key && isOfRequester(variant) && VaryRule.matches(variant.head, request)
     }
 
     /// The variants that make room for a new one, by index: those it replaces, and, where there are more than a limit,

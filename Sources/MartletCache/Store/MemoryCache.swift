@@ -22,6 +22,14 @@ package final class MemoryCache: Sendable {
     private struct Slot {
         var entry: MemoryEntry
         var isOnDisk: Bool
+        /// The entry as it is found, made once for all who find it here.
+        let response: StoredResponse
+
+        init(_ entry: MemoryEntry, isOnDisk: Bool, at place: Int) {
+            self.entry = entry
+            self.isOnDisk = isOnDisk
+            response = StoredResponse(entry, at: place)
+        }
     }
 
     private struct State {
@@ -74,14 +82,28 @@ package final class MemoryCache: Sendable {
         state.withLock { state in (state.places[key] ?? []).compactMap { state.slots[$0]?.entry } }
     }
 
+    /// The same as they are found.
+    func responses(of key: CacheKey) -> [StoredResponse] {
+        state.withLock { state in
+            guard let places = state.places[key] else { return [] }
+            return places.compactMap { state.slots[$0]?.response }
+        }
+    }
+
     /// Notes which of the variants of a key answered: it counts as used, if it is still held; none is a miss.
-    package func noteUse(of entry: MemoryEntry?) {
+    ///
+    /// - Parameter hint: where it was found.
+    package func noteUse(of entry: MemoryEntry?, at hint: Int? = nil) {
         state.withLock { state in
             guard let entry else {
                 state.statistics.misses += 1
                 return
             }
             state.statistics.hits += 1
+            if let hint, state.slots.indices.contains(hint), state.slots[hint]?.entry === entry {
+                state.policy.touch(hint)
+                return
+            }
             // Its head may have been replaced since it was found.
             for place in state.places[entry.head.key] ?? []
             where state.slots[place]?.entry.representation == entry.representation {
@@ -109,7 +131,7 @@ package final class MemoryCache: Sendable {
             guard entry.cost <= state.limit / 8 else { return isOnDisk ? [] : [entry] }
             let place = state.free.popLast() ?? state.slots.count
             if place == state.slots.count { state.slots.append(nil) }
-            state.slots[place] = Slot(entry: entry, isOnDisk: isOnDisk)
+            state.slots[place] = Slot(entry, isOnDisk: isOnDisk, at: place)
             state.places[entry.head.key, default: []].append(place)
             state.policy.insert(place)
             state.statistics.entryCount += 1
@@ -131,7 +153,7 @@ package final class MemoryCache: Sendable {
         return state.withLock { state in
             let places = state.places[head.key] ?? []
             guard let place = places.first(where: { state.slots[$0]?.entry === entry }) else { return nil }
-            state.slots[place] = Slot(entry: updated, isOnDisk: isOnDisk)
+            state.slots[place] = Slot(updated, isOnDisk: isOnDisk, at: place)
             state.statistics.byteCount += updated.cost - entry.cost
             return (updated, shrink(to: state.limit, &state))
         }
@@ -150,7 +172,7 @@ package final class MemoryCache: Sendable {
         let stored = name.map { entry.stored(as: $0) } ?? entry
         state.withLock { state in
             for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
-                state.slots[place] = Slot(entry: stored, isOnDisk: true)
+                state.slots[place] = Slot(stored, isOnDisk: true, at: place)
             }
         }
     }

@@ -3,7 +3,7 @@ import Synchronization
 extension ResponseStore {
     /// The variants of a key that memory holds; none of them counts as used. It takes no time.
     package func inMemory(_ key: CacheKey) -> [StoredResponse] {
-        memory.variants(of: key).map { StoredResponse($0) }
+        memory.responses(of: key)
     }
 
     /// The variants of a key in both tiers; none of them counts as used. It blocks on files.
@@ -49,7 +49,7 @@ extension ResponseStore {
     /// request. It takes no time.
     package func noteUse(of response: StoredResponse?) {
         if let entry = response?.entry {
-            memory.noteUse(of: entry)
+            memory.noteUse(of: entry, at: response?.place)
             if let name = entry.name { disk?.noteUse(ofEntry: name) }
             return
         }

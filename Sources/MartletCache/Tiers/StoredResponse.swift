@@ -19,6 +19,8 @@ package final class StoredResponse: Sendable {
     package let body: Body
     /// Where in memory it was found; `nil` where on disk.
     let entry: MemoryEntry?
+    /// At which place of memory it was found; `nil` where that was not noted.
+    let place: Int?
     /// Where on disk it was found; `nil` where in memory.
     let reader: EntryReader?
     /// When it was looked up, by the changes of what is stored; `nil` where nobody may take it for what is stored now.
@@ -27,11 +29,15 @@ package final class StoredResponse: Sendable {
     /// All but the body.
     package var head: StoredHead { variant.head }
 
+    /// Whether fields stand behind its body; for those who need no more of the head, which is large to be copied.
+    package var hasTrailers: Bool { variant.head.trailers != nil }
+
     /// Whether memory answered.
     package var isInMemory: Bool { entry != nil }
 
     /// One in memory.
-    init(_ entry: MemoryEntry) {
+    init(_ entry: MemoryEntry, at place: Int? = nil) {
+        self.place = place
         variant = entry.variant
         representation = entry.representation
         body = .bytes(entry.body)
@@ -46,6 +52,7 @@ package final class StoredResponse: Sendable {
         representation = reader.entry.generation
         body = reader.inlineBody.map { .bytes($0) } ?? .file(reader)
         entry = nil
+        place = nil
         self.reader = reader
         self.seen = seen
     }
@@ -56,6 +63,7 @@ package final class StoredResponse: Sendable {
         representation = other.representation
         body = other.body
         entry = other.entry
+        place = other.place
         reader = other.reader
         seen = nil
     }

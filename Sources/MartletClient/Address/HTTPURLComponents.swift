@@ -1,3 +1,5 @@
+import Synchronization
+
 extension HTTPURL {
     /// The parts of an address, and what requests need of them, made once.
     final class Components: Sendable {
@@ -13,6 +15,8 @@ extension HTTPURL {
         let hostFieldValue: String
         /// See ``HTTPURL/requestTarget``.
         let requestTarget: String
+        /// See ``HTTPURL/absoluteForm``; made when it is first asked for, which most addresses are never.
+        private let form = Mutex<String?>(nil)
 
         init(
             scheme: Scheme, userInfo: UserInfo?, host: String, hostKind: HostKind, explicitPort: Int?,
@@ -29,6 +33,14 @@ extension HTTPURL {
             let bracketed = hostKind == .ipv6 ? "[\(host)]" : host
             hostFieldValue = explicitPort.map { "\(bracketed):\($0)" } ?? bracketed
             requestTarget = query.map { "\(path)?\($0)" } ?? path
+        }
+
+        /// See ``HTTPURL/absoluteForm``.
+        var absoluteForm: String {
+            if let form = form.withLock({ $0 }) { return form }
+            let made = "\(scheme)://\(hostFieldValue)\(requestTarget)"
+            form.withLock { $0 = made }
+            return made
         }
     }
 

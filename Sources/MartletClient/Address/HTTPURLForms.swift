@@ -22,7 +22,7 @@ extension HTTPURL {
     public var requestTarget: String { components.requestTarget }
 
     /// The address as it stands in a request line to a proxy (RFC 9112 §3.2.2): no user info, no fragment.
-    public var absoluteForm: String { "\(scheme)://\(hostFieldValue)\(requestTarget)" }
+    public var absoluteForm: String { components.absoluteForm }
 
     /// The value of the `Host` field (RFC 9110 §7.2): IPv6 in brackets, the port only when it is not the
     /// default.

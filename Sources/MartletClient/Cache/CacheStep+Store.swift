@@ -62,7 +62,7 @@ extension CacheStep {
             call: call,
             channel: .cache(CachedBody(body, in: cache, of: response, ahead: ahead, loop: core.loop)),
             connection: nil, head: answer.head, codings: codings, announcedByteCount: count,
-            hasTrailers: response.head.trailers != nil, interim: [], attempts: 0, waited: call.start,
+            hasTrailers: response.hasTrailers, interim: [], attempts: 0, waited: call.start,
             caching: AnswerCaching(source, answer.status, setCookies: setCookies, isPreview: isPreview))
     }
 

@@ -106,4 +106,20 @@ struct MemoryCacheTests {
         #expect(!cache.setLimit(10_000).isEmpty)
         #expect(cache.statistics.byteCount <= 10_000)
     }
+
+    @Test("A use that is noted where another entry lies by now counts for none but its own")
+    func movedUse() throws {
+        let cache = MemoryCache(limit: 20_000)
+        let cost = entry("a").cost
+        for number in 0..<(20_000 / cost) { cache.insert(entry("\(number)"), isOnDisk: true) }
+        let first = try #require(cache.responses(of: CacheKey(url: "0")).first)
+        let second = try #require(cache.responses(of: CacheKey(url: "1")).first)
+        cache.noteUse(of: first.entry, at: second.place)
+        cache.noteUse(of: first.entry, at: 1_000_000)
+        cache.insert(entry("x"), isOnDisk: true)
+        #expect(!cache.responses(of: CacheKey(url: "0")).isEmpty)
+        #expect(cache.responses(of: CacheKey(url: "1")).isEmpty)
+        cache.noteUse(of: second.entry, at: second.place)
+        #expect(cache.statistics.hits == 3)
+    }
 }
