@@ -6,13 +6,15 @@ package struct FileAccess: Hashable, Sendable {
     package let isReadableByOthers: Bool
     /// Whether others than the owner, the group among them, may write it.
     package let isWritableByOthers: Bool
-    /// Whether it belongs to the user that this process acts for.
-    package let isOwnedByThisUser: Bool
+    /// Whose it is.
+    private let owner: uid_t
+    /// Whether it belongs to the user that this process acts for; it asks the kernel, which most who look at a file need not.
+    package var isOwnedByThisUser: Bool { owner == geteuid() }
 
     /// What a file's status says.
     init(mode: mode_t, owner: uid_t) {
         isReadableByOthers = mode & (S_IRGRP | S_IROTH) != 0
         isWritableByOthers = mode & (S_IWGRP | S_IWOTH) != 0
-        isOwnedByThisUser = owner == geteuid()
+        self.owner = owner
     }
 }

@@ -11,11 +11,16 @@ extension DiskCache {
 
     /// Stores an entry, and says under which name; `nil` where there is no room, or where it is no longer wanted.
     ///
-    /// - Parameter isCurrent: asked under the lock, which removing takes, too.
+    /// - Parameters:
+    ///   - displaced: gets the larger body that was replaced, whose name is gone: what it occupied is given back when nobody has
+    ///     it open any more, which takes its time, and nobody need wait for that.
+    ///   - isCurrent: asked under the lock, which removing takes, too.
     func commit(
-        _ entry: StoredEntry, _ body: PendingBody?, if isCurrent: () -> Bool
+        _ entry: StoredEntry, _ body: PendingBody?, displaced: inout OpenFile?, if isCurrent: () -> Bool
     ) throws(StorageError) -> EntryName? {
         guard let bytes = EntryCodec.encode(entry) else { return nil }
+        var replacedBody: OpenFile?
+        defer { displaced = replacedBody }
         return try withLedger { (ledger) throws(StorageError) -> EntryName? in
             guard isCurrent() else { return nil }
             guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else {
@@ -29,7 +34,7 @@ extension DiskCache {
             let ended = generations(of: others)
             for other in others { try discard(other, &ledger) }
             noteEnd(entry.head.key, ended)
-            try put(bytes, entry, body, as: name, &ledger)
+            try put(bytes, entry, body, as: name, &ledger, displaced: &replacedBody)
             state.withLock { state in
                 state.hidden.remove(name.digest)
                 state.statistics.stores += 1
@@ -55,7 +60,8 @@ extension DiskCache {
                 guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else { return false }
                 let current = EntryIdentity.read(folder, reader.name)
                 guard current?.generation == entry.generation else { return false }
-                try put(bytes, entry, nil, as: reader.name, &ledger)
+                var displaced: OpenFile?
+                try put(bytes, entry, nil, as: reader.name, &ledger, displaced: &displaced)
                 state.withLock { $0.statistics.updates += 1 }
                 return true
             }
@@ -95,7 +101,7 @@ extension DiskCache {
     /// Puts an entry in its place, and its body first; what was there is gone afterwards.
     private func put(
         _ bytes: [UInt8], _ entry: StoredEntry, _ body: PendingBody?, as name: EntryName,
-        _ ledger: inout CacheLedger
+        _ ledger: inout CacheLedger, displaced: inout OpenFile?
     ) throws(StorageError) {
         let path = folder.path(of: .entry(name))
         let bodyPath = folder.path(of: .body(name, generation: entry.generation))
@@ -122,6 +128,8 @@ extension DiskCache {
             ledger.subtract(old.byteCount)
             if let identity = old.identity, identity.generation != entry.generation {
                 if let generation = identity.bodyGeneration {
+                    displaced = try? files.open(
+                        folder.path(of: .body(name, generation: generation)), for: .reading)
                     try? discardBody(name, generation, &ledger)
                 }
                 noteEnd(entry.head.key, [identity.generation])

@@ -53,6 +53,10 @@ extension DiskCache {
         state.withLock { $0.statistics.refusals += 1 }
     }
 
+    /// Up to which length room for a body is counted and not set aside in its file, in bytes: it is written soon, and setting
+    /// room aside costs half as much as that.
+    static let soonWrittenByteCount: UInt64 = 1 << 20
+
     /// Makes a file for a larger body, locked as being written, with room set aside; `nil` where there is none.
     func makeBodyFile(_ byteCount: UInt64, _ number: inout UInt64) throws(StorageError) -> OpenFile? {
         let chosen = UInt64.random(in: 0 ... .max)
@@ -64,7 +68,7 @@ extension DiskCache {
             do throws(StorageError) {
                 let file = try files.open(path, for: .creating)
                 _ = try files.tryLock(file)
-                try files.allocate(byteCount, for: file)
+                if byteCount > Self.soonWrittenByteCount { try files.allocate(byteCount, for: file) }
                 return file
             } catch {
                 try? files.remove(path)
@@ -81,7 +85,7 @@ extension DiskCache {
             guard try makeRoom(for: byteCount - reserved, &ledger) else { return false }
             try ledger.add(byteCount - reserved)
             do throws(StorageError) {
-                try files.allocate(byteCount, for: file)
+                if byteCount > Self.soonWrittenByteCount { try files.allocate(byteCount, for: file) }
             } catch {
                 ledger.subtract(byteCount - reserved)
                 throw error

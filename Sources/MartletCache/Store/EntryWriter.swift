@@ -31,6 +31,8 @@ package final class EntryWriter: Sendable {
         var checksums = BlockChecksums()
         /// Where it is stored.
         var name: EntryName?
+        /// The body that it replaced.
+        var displaced: OpenFile?
     }
 
     /// The head it was begun with.
@@ -160,7 +162,10 @@ package final class EntryWriter: Sendable {
         if let trailers { head.trailers = trailers }
         var body: DiskCache.PendingBody?
         if let file = state.file {
-            try cache.files.truncate(file, to: state.byteCount)
+            // Gives back what was set aside and is not needed.
+            if state.reserved > DiskCache.soonWrittenByteCount {
+                try cache.files.truncate(file, to: state.byteCount)
+            }
             let allocated = try cache.files.status(of: file).allocatedByteCount
             try cache.settle(reserved: state.reserved, allocated: allocated)
             state.reserved = allocated
@@ -170,7 +175,13 @@ package final class EntryWriter: Sendable {
         let entry = StoredEntry(
             head: head, generation: generation, bodyByteCount: state.byteCount,
             inlineBody: state.file == nil ? state.buffer : nil, checksums: state.checksums)
-        return try cache.commit(entry, body, if: isCurrent)
+        return try cache.commit(entry, body, displaced: &state.displaced, if: isCurrent)
+    }
+
+    /// Gives back what the body that was replaced occupied, unless somebody reads it: to be called when nobody waits any more.
+    /// It is done in any case when nobody holds the writer.
+    package func letGo() {
+        _ = state.withLock { $0.displaced.take() }
     }
 
     /// Gives the response up, unless it is stored.

@@ -63,6 +63,9 @@ package final class ResponseWriter: Sendable {
     /// Whether it can still be stored in any tier, or is. It takes no time.
     package var isAlive: Bool { state.withLock { $0.phase != .abandoned } }
 
+    /// Whether taking bytes, and storing them, may wait for a disk.
+    package var isBlocking: Bool { store.hasDisk }
+
     /// Takes the next bytes of the body. It blocks on files.
     ///
     /// - Returns: whether the response can still be stored. Where it cannot, what came before can still be read.
@@ -142,6 +145,11 @@ package final class ResponseWriter: Sendable {
             }
             return response
         }
+    }
+
+    /// Gives back what the body that was replaced occupied, once nobody waits any more; it blocks on files.
+    package func letGo() {
+        entryWriter?.letGo()
     }
 
     /// Gives the response up, unless it is stored or just being stored. It blocks on files; those who read read on, as far as

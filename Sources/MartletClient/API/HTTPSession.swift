@@ -105,6 +105,7 @@ public actor HTTPSession {
                 {
                     throw reader.tooLarge(limit)
                 }
+                reader.expectWhole()
                 while true {
                     // Asked before each piece: what was taken and what follows are parted here, and nowhere else.
                     if control.isExposed, let destination = control.destination {
@@ -117,6 +118,7 @@ public actor HTTPSession {
                 }
             } catch var error as HTTPError {
                 // What came of a body that was cut stays available (RFC 9112 §8).
+                if body.isEmpty, case .cache(let cached) = answer.channel { body = cached.collected }
                 error.exchange = answer.exchange(with: body)
                 throw error
             }

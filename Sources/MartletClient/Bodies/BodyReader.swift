@@ -318,8 +318,17 @@ final class BodyReader: Sendable {
         }
     }
 
+    /// Notes that all of the body is wanted, and no part of it sooner, unless somebody is told of each.
+    func expectWhole() {
+        guard !isCoded, call.observer == nil, !control.isExposed, case .cache(let body) = channel else {
+            return
+        }
+        body.collect()
+    }
+
     /// Collects the rest.
     func collect() async throws -> [UInt8] {
+        expectWhole()
         var whole: [UInt8] = []
         while let piece = try await next() {
             gather(piece, behind: &whole)

@@ -67,6 +67,16 @@ final class CachedBody: Sendable {
         }
     }
 
+    /// Notes that its reader takes all of it: what is short need not come in pieces.
+    func collect() {
+        if case .transfer(let member) = state.withLock({ $0.source }) { member.collect() }
+    }
+
+    /// What came of it for a reader who takes all of it, and has not been given it: for one who waits no longer.
+    var collected: [UInt8] {
+        if case .transfer(let member) = state.withLock({ $0.source }) { member.collected } else { [] }
+    }
+
     /// The next bytes; `nil` at the end.
     ///
     /// - Parameter patience: When waiting for more is given up, where that is sooner than the clocks have it.

@@ -77,6 +77,18 @@ struct DiskCacheFaultTests {
         #expect(try scene.entryFiles.count == 2)
     }
 
+    @Test("Room is set aside in the file only for a body that takes its time")
+    func settingAside() throws {
+        let scene = try CacheFolderScene()
+        let files = FaultyFileSystem()
+        let cache = try scene.cache(files: files)
+        files.fail(.init(.allocate, code: EIO))
+        #expect(cache.put("short", seed: 1, count: 1_000_000))
+        #expect(!cache.put("long", seed: 2, count: 1_100_000))
+        #expect(cache.seed(of: "short") == 1 && cache.seed(of: "long") == 0)
+        #expect(try cache.statistics.byteCount == scene.allocated)
+    }
+
     @Test("D10: variants that could not be removed stay misses when another one is stored")
     func hiddenVariants() throws {
         let scene = try CacheFolderScene()

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import MartletCacheChild
 import MartletStorage
@@ -146,5 +147,30 @@ struct ResponseWriterTests {
         #expect(other.append(SampleResponse.body(seed: 5, count: 20_000)))
         let stored = try #require(other.commit(trailers: nil))
         #expect(!stored.isInMemory && stored.seed == 5)
+    }
+
+    @Test("What a larger body occupied that was replaced is given back when the writer lets it go")
+    func letsGo() throws {
+        let scene = try CacheFolderScene()
+        let store = ResponseStore(memoryLimit: 0, disk: try scene.cache())
+        for number in 0..<3 {
+            let writer = try begin(store, count: 100_000, expected: 100_000)
+            #expect(writer.append(SampleResponse.body(seed: 5, count: 100_000)))
+            #expect(writer.commit(trailers: nil) != nil)
+            #expect(try scene.entryFiles.count == 2)
+            #expect(deletedFiles(in: scene) == (number == 0 ? 0 : 1))
+            writer.letGo()
+            #expect(deletedFiles(in: scene) == 0)
+        }
+    }
+
+    /// How many files this process has open whose names in the folder are gone.
+    private func deletedFiles(in scene: CacheFolderScene) -> Int {
+        let names = (try? LinuxFileSystem().names(inFolder: "/proc/self/fd")) ?? []
+        return names.count { name in
+            let target =
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")) ?? ""
+            return target.hasPrefix(scene.path + "/") && target.hasSuffix(" (deleted)")
+        }
     }
 }

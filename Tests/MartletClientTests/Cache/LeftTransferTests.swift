@@ -113,7 +113,7 @@ struct LeftTransferTests {
             flight.land(.transfer(StoredVariant(head: head, bodyLength: 0)))
             flight.append([1, 2, 3])
             #expect(flight.ending(for: first.number) != nil)
-            if isWhole { flight.noteWhole() }
+            if isWhole { flight.noteWhole {} }
             #expect((flight.ending(for: first.number) == nil) == isWhole)
             first.leave()
             #expect(flight.control.isCancelled != isWhole)

@@ -8,6 +8,9 @@ extension CacheFlight {
     func next(_ member: UInt64) -> Piece {
         let piece = state.withLock { state -> Piece in
             guard let offset = state.offsets[member] else { return .failed(CancellationError()) }
+            if state.end == nil, state.briefByteCount != nil, state.collectors.contains(member) {
+                return .wait(state.wait(of: member))
+            }
             if offset < state.start {
                 guard let writer = state.writer, offset < state.stored else {
                     return .failed(CacheFlight.lost)
@@ -22,7 +25,9 @@ extension CacheFlight {
                         state.offsets[member] = end
                         trim(&state)
                         let skipped = Int(offset - position)
-                        return .bytes(skipped == 0 ? chunk : Array(chunk[skipped...]))
+                        // What still grows is not handed out itself: whoever held it would make the growing copy it.
+                        let isSettled = !state.isGathering || state.end != nil
+                        return .bytes(skipped == 0 && isSettled ? chunk : Array(chunk[skipped...]))
                     }
                     position = end
                 }
@@ -30,14 +35,31 @@ extension CacheFlight {
             switch state.end {
             case .complete: return .end
             case .failed(let error): return .failed(error)
-            case nil:
-                let wait = OneShot<Void>()
-                state.waiters[member] = wait
-                return .wait(wait)
+            case nil: return .wait(state.wait(of: member))
             }
         }
         wakePump()
         return piece
+    }
+
+    /// Notes that a reader takes all of the body, and no part of it sooner where it is brief.
+    func collect(_ member: UInt64) {
+        state.withLock { state in
+            guard state.offsets[member] != nil else { return }
+            state.collectors.insert(member)
+            if state.briefByteCount != nil, !state.isWhole { state.isGathering = true }
+        }
+        wakePump()
+    }
+
+    /// What is held of a brief body for a reader who takes all of it and was given nothing.
+    func collected(_ member: UInt64) -> [UInt8] {
+        state.withLock { state in
+            guard state.briefByteCount != nil, state.collectors.contains(member), state.offsets[member] == 0,
+                state.start == 0
+            else { return [] }
+            return Array(state.chunks.joined())
+        }
     }
 
     /// Notes what a reader has read back from the store.
@@ -60,6 +82,7 @@ extension CacheFlight {
         let slowest = state.offsets.values.min() ?? state.received
         // As long as it is being stored, nothing goes that has not been written: whoever joins has to find it there.
         let isStoring = state.writer?.isAlive == true
+        if isStoring, state.briefByteCount != nil { return }
         var dispensable = isStoring ? state.stored : max(state.stored, slowest)
         // Whoever reads first does not depend on the disk: not much is received ahead of it.
         if !isUnattended, let fastest = state.offsets.values.max() {

@@ -5,16 +5,20 @@ import Synchronization
 /// What the task does that receives the body: it takes no more than is wanted, and has it written.
 extension CacheFlight {
     /// Begins to take a body into the store.
-    func begin(_ writer: ResponseWriter) {
-        state.withLock { $0.writer = writer }
+    /// - Parameter byteCount: Its length, where that is known. A brief one is written when it is whole: handing a piece to a
+    ///   worker costs as much as writing a hundred kilobytes.
+    func begin(_ writer: ResponseWriter, byteCount: UInt64?) {
+        state.withLock { state in
+            state.writer = writer
+            state.briefByteCount = byteCount.flatMap { $0 < UInt64(CacheFlight.most) ? Int($0) : nil }
+        }
     }
 
     /// Takes the next bytes.
     func append(_ bytes: [UInt8]) {
         let (waiters, writes) = state.withLock { state -> ([OneShot<Void>], Bool) in
-            state.chunks.gather(bytes)
-            state.received += UInt64(bytes.count)
-            if state.writer?.isAlive == true {
+            state.hold(bytes)
+            if state.briefByteCount == nil, state.writer?.isAlive == true {
                 state.pending.gather(bytes)
                 state.pendingByteCount += bytes.count
             }
@@ -22,21 +26,32 @@ extension CacheFlight {
             // Small pieces are written together.
             let writes = !state.isWriting && state.pendingByteCount >= 128 * 1024
             if writes { state.isWriting = true }
-            return (state.takeWaiters(), writes)
+            return (state.takeReaders(), writes)
         }
         for waiter in waiters { waiter.fulfil(()) }
-        if writes { BlockingWorkers.shared.submit { self.writePending() } }
+        if writes { write() }
     }
 
-    /// Writes what waits to be written. It blocks.
+    /// Has what waits to be written be written: by a worker, where that may take its time.
+    private func write() {
+        guard state.withLock({ $0.writer?.isBlocking ?? false }) else { return writePending() }
+        BlockingWorkers.shared.submit { self.writePending() }
+    }
+
+    /// Writes what waits to be written, and ends the body when that was all. It blocks.
     private func writePending() {
         while true {
-            let (writer, pending) = state.withLock { state -> (ResponseWriter?, [[UInt8]]) in
+            let (writer, pending, finish) = state.withLock { state in
                 let pending = state.pending
                 (state.pending, state.pendingByteCount) = ([], 0)
-                if pending.isEmpty { state.isWriting = false }
-                return (state.writer, pending)
+                var finish: (@Sendable () -> Void)?
+                if pending.isEmpty {
+                    finish = state.finish.take()
+                    state.isWriting = false
+                }
+                return (state.writer, pending, finish)
             }
+            finish?()
             guard let writer, !pending.isEmpty else { break }
             for bytes in pending { writer.append(bytes) }
             let count = writer.readableByteCount
@@ -71,30 +86,22 @@ extension CacheFlight {
         guard state.received - state.start < UInt64(CacheFlight.most) else { return false }
         if isUnattended || state.isWhole { return true }
         guard let fastest = state.offsets.values.max() else { return false }
+        if state.briefByteCount != nil, !state.collectors.isEmpty { return true }
         return state.received - min(fastest, state.received) < CacheFlight.readAhead
     }
 
-    /// Notes that the exchange is over, with all of the body: what is left is to store it.
-    func noteWhole() {
-        let waiters = state.withLock { state in
+    /// Notes that the exchange is over, with all of the body: what is left is to write it, and to store it then.
+    /// - Parameter finish: Called once all of it is written, where that was done: it is to end the body.
+    func noteWhole(_ finish: @escaping @Sendable () -> Void) {
+        let (waiters, writes) = state.withLock { state in
             state.isOver = true
-            return state.takeWaiters()
+            state.finish = finish
+            if state.briefByteCount != nil, state.start == 0 { state.pending = state.chunks }
+            defer { state.isWriting = true }
+            return (state.takeReaders(), !state.isWriting)
         }
         for waiter in waiters { waiter.fulfil(()) }
-    }
-
-    /// Waits until nothing is being written.
-    func waitForWriter() async {
-        while true {
-            let wait = state.withLock { state -> OneShot<Void>? in
-                guard state.isWriting else { return nil }
-                let wait = OneShot<Void>()
-                state.pump = wait
-                return wait
-            }
-            guard let wait else { return }
-            _ = await wait.wait(until: .distantFuture, on: loop)
-        }
+        if writes { write() }
     }
 
     func wakePump() {
@@ -120,13 +127,5 @@ extension CacheFlight {
         }
         guard let writer else { return false }
         return await BlockingWorkers.shared.run { writer.withdraw() }
-    }
-
-    /// What is left to be written, which nobody else writes.
-    func takePending() -> [[UInt8]] {
-        state.withLock { state in
-            defer { (state.pending, state.pendingByteCount) = ([], 0) }
-            return state.pending
-        }
     }
 }

@@ -25,6 +25,8 @@ final class CacheFlight: Sendable {
         var early: Set<UInt64> = []
         var lastMember: UInt64 = 0
         var waiters: [UInt64: OneShot<Void>] = [:]
+        /// Who takes the body in one piece, and is not told of parts of it where it is brief.
+        var collectors: Set<UInt64> = []
         var isGivenUp = false
 
         /// What was received and not let go, oldest first, and where the first of it stands.
@@ -40,6 +42,13 @@ final class CacheFlight: Sendable {
         /// Whether the exchange is over, with all of the body.
         var isOver = false
         var writer: ResponseWriter?
+        /// The length of a body that is brief: known to be no longer than what may be held, and so held whole until it is
+        /// stored, all at once.
+        var briefByteCount: Int?
+        /// Whether what is held of a brief body is one piece that grows, since somebody takes it as one.
+        var isGathering = false
+        /// What stores the body once all of it is written, and ends it.
+        var finish: (@Sendable () -> Void)?
         /// Whether something could not be read back.
         var isUnreadable = false
         /// Whether what came makes no sense to those who decode it.
@@ -114,6 +123,7 @@ final class CacheFlight: Sendable {
         let (isLast, unclaimed) = state.withLock { state -> (Bool, Answer?) in
             guard state.offsets.removeValue(forKey: member) != nil else { return (false, nil) }
             state.waiters[member] = nil
+            state.collectors.remove(member)
             trim(&state)
             guard state.offsets.isEmpty, !isUnattended else { return (false, nil) }
             switch state.landing {
@@ -174,9 +184,8 @@ final class CacheFlight: Sendable {
             guard state.offsets[member] != nil, !state.isOver, state.end == nil,
                 left <= CacheFlight.drainLimit
             else { return nil }
-            let waiter = OneShot<Void>()
-            state.waiters[member] = waiter
-            return waiter
+            state.collectors.remove(member)
+            return state.wait(of: member)
         }
     }
 
@@ -213,5 +222,34 @@ extension CacheFlight.State {
         guard !waiters.isEmpty else { return [] }
         defer { waiters = [:] }
         return Array(waiters.values)
+    }
+
+    /// Those who wait for more of the body, who wait no longer.
+    mutating func takeReaders() -> [OneShot<Void>] {
+        guard briefByteCount != nil, !collectors.isEmpty, !waiters.isEmpty else { return takeWaiters() }
+        let readers = waiters.filter { !collectors.contains($0.key) }
+        for member in readers.keys { waiters[member] = nil }
+        return Array(readers.values)
+    }
+
+    /// What a member waits by from now on.
+    mutating func wait(of member: UInt64) -> OneShot<Void> {
+        let wait = OneShot<Void>()
+        waiters[member] = wait
+        return wait
+    }
+
+    /// Keeps what was received for those who read.
+    mutating func hold(_ bytes: [UInt8]) {
+        received += UInt64(bytes.count)
+        guard isGathering, let briefByteCount else { return chunks.gather(bytes) }
+        if chunks.count != 1 || chunks[0].capacity < briefByteCount {
+            // Room for all of it, which costs nothing before it is written; a brief body's length may be believed.
+            var whole: [UInt8] = []
+            whole.reserveCapacity(briefByteCount)
+            for chunk in chunks { whole += chunk }
+            chunks = [whole]
+        }
+        chunks[0] += bytes
     }
 }

@@ -21,14 +21,14 @@ struct FlightDriver: Sendable {
 
     /// Runs it to its end.
     /// - Parameter ended: Called when nobody can join any more.
-    func run(_ ended: @Sendable () -> Void) async {
-        defer { ended() }
+    func run(_ ended: @escaping @Sendable () -> Void) async {
         do {
-            try await request()
+            if try await request(ended) { return }
         } catch {
             noteFailure(error)
             flight.land(.failed(error))
         }
+        ended()
     }
 
     /// Behind an answer that was served stale nobody else is told; its end with the session is none.
@@ -47,7 +47,8 @@ struct FlightDriver: Sendable {
         }
     }
 
-    private func request() async throws {
+    /// - Returns: Whether it goes on behind this, and is ended there.
+    private func request(_ ended: @escaping @Sendable () -> Void) async throws -> Bool {
         var fields = FlightDriver.fields(of: decision)
         let decider = cache.decider(request, after: decision, found)
         let call = call.shared
@@ -77,31 +78,46 @@ struct FlightDriver: Sendable {
                 hand(over: network, as: .error, decided.status)
             case .network:
                 if network.head.status >= 500 { noteFailure(nil) }
-                try await deliver(network, decided)
+                return await deliver(network, decided, ended)
             }
-            return
+            return false
         }
     }
 
-    private func deliver(_ network: Answer, _ decided: ResponseDecision) async throws {
+    private func deliver(
+        _ network: Answer, _ decided: ResponseDecision, _ ended: @escaping @Sendable () -> Void
+    ) async -> Bool {
         // The length of the body, where there is one: what is sent without one is stored with none.
         guard case .store(let head) = decided.storage,
             let writer = cache.store.begin(head, expectedByteCount: network.announcedByteCount, epoch: epoch)
         else {
             var status = decided.status
             status.isStored = false
-            return hand(over: network, as: .exchange, status)
+            hand(over: network, as: .exchange, status)
+            return false
         }
         let variant = StoredVariant(head: head, bodyLength: network.announcedByteCount ?? 0)
-        flight.begin(writer)
+        flight.begin(writer, byteCount: network.announcedByteCount)
         flight.land(.transfer(variant), network: network, status: decided.status)
         do {
-            try await receive(network, writer)
+            try await receive(network)
+            let (cache, flight, trailers) = (cache, flight, network.trailers)
+            // Whoever wrote the last of it stores it and tells those who wait: one hand-over less for each body.
+            flight.noteWhole {
+                let stored = writer.commit(trailers: trailers)
+                if let stored { cache.count(stored: stored) }
+                // First of all, so that nobody who asks anew for what is stored has this again.
+                ended()
+                flight.end(.complete(stored))
+                writer.letGo()
+            }
+            return true
         } catch {
             noteFailure(error)
             await BlockingWorkers.shared.run { writer.abandon() }
             network.finish()
             flight.end(.failed(error))
+            return false
         }
     }
 
@@ -115,24 +131,12 @@ struct FlightDriver: Sendable {
             waitingUntil: MonotonicTime.now().advanced(by: .milliseconds(50)), for: flight.control)
     }
 
-    private func receive(_ network: Answer, _ writer: ResponseWriter) async throws {
+    private func receive(_ network: Answer) async throws {
         // The bytes as they are on the wire, told to nobody: whoever reads them tells.
         let wire = network.passed(to: network.call.unobserved, codings: [])
         let reader = BodyReader(wire, control: flight.control, byteLimit: nil)
         while await flight.waitForDemand() {
-            guard let bytes = try await reader.next() else {
-                flight.noteWhole()
-                await flight.waitForWriter()
-                let rest = flight.takePending()
-                let trailers = network.trailers
-                let stored = await BlockingWorkers.shared.run { () -> StoredResponse? in
-                    for bytes in rest { writer.append(bytes) }
-                    return writer.commit(trailers: trailers)
-                }
-                if let stored { cache.count(stored: stored) }
-                flight.end(.complete(stored))
-                return
-            }
+            guard let bytes = try await reader.next() else { return }
             flight.append(bytes)
         }
         throw CancellationError()

@@ -45,6 +45,14 @@ final class FlightMember: Sendable {
         leave()
     }
 
+    /// Takes all of the body, and no part of it sooner where it is short.
+    func collect() {
+        flight.collect(number)
+    }
+
+    /// What has come of a body that is taken as a whole, and was not given out.
+    var collected: [UInt8] { flight.collected(number) }
+
     /// Waits for what comes of the request; a cancel ends it at once, and so does the call's total clock.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func landing(for call: Call, _ control: TransferControl) async throws -> CacheFlight.Landing {

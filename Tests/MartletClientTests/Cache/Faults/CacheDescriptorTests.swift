@@ -47,8 +47,8 @@ struct CacheDescriptorTests {
             guard request.path == "/slow" else { return CacheFaultScene.answer(request) }
             return OriginResponse(
                 200, fields: ["Cache-Control": "max-age=600"],
-                body: .stream(length: 600_000) { writer in
-                    try await writer.write([UInt8](repeating: 1, count: 400_000))
+                body: .stream(length: 1_600_000) { writer in
+                    try await writer.write([UInt8](repeating: 1, count: 1_400_000))
                     try await signals.wait(for: "go")
                     try await writer.write([UInt8](repeating: 1, count: 200_000))
                 })
@@ -78,7 +78,7 @@ struct CacheDescriptorTests {
                 #expect(count == 2_000_000)
             }
             signals.raise("go")
-            #expect(try await slow.value == 600_000)
+            #expect(try await slow.value == 1_600_000)
         }
         // With the cache its descriptors go.
         #expect(await eventually { (try? Self.openFiles(below: scene.path))?.isEmpty == true })

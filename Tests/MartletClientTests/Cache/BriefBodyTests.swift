@@ -1,0 +1,180 @@
+import Martlet
+import MartletTesting
+import MartletWire
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import MartletCache
+@testable import MartletClient
+
+@Suite("Bodies that are short enough to be held until they are stored")
+struct BriefBodyTests {
+    /// A flight into a store in memory, and one who takes part.
+    private func flight(length: Int, memory: Int = 16 << 20) throws -> (
+        CacheFlight, FlightMember, ResponseStore
+    ) {
+        let store = ResponseStore(memoryLimit: memory, disk: nil)
+        let head = StoredHead(
+            key: CacheKey(url: "http://a/"), status: 200, reason: "", fields: FieldBlock(), requestTime: .now,
+            responseTime: .now)
+        let flight = CacheFlight(loop: .sharedOrStalled, watcher: nil, isUnattended: false) { true }
+        let member = try #require(flight.join())
+        let writer = try #require(
+            store.begin(head, expectedByteCount: UInt64(length), epoch: store.epoch))
+        flight.begin(writer, byteCount: UInt64(length))
+        flight.land(.transfer(StoredVariant(head: head, bodyLength: UInt64(length))))
+        return (flight, member, store)
+    }
+
+    private func end(_ flight: CacheFlight) {
+        flight.noteWhole { flight.end(.complete(flight.state.withLock { $0.writer }?.commit(trailers: nil))) }
+    }
+
+    @Test("Whoever takes all of one waits once, and has it in one piece that nobody copied")
+    func collected() throws {
+        let body = TestPattern.bytes(from: 0, count: 900_000)
+        let (flight, member, store) = try flight(length: body.count)
+        flight.append(Array(body[..<1000]))
+        member.collect()
+        guard case .wait(let wait) = flight.next(member.number) else {
+            Issue.record("it got a part")
+            return
+        }
+        for start in stride(from: 1000, to: body.count, by: 100_000) {
+            flight.append(Array(body[start..<min(body.count, start + 100_000)]))
+        }
+        let isAwaited = flight.state.withLock { $0.waiters[member.number] === wait }
+        #expect(isAwaited)
+        end(flight)
+        guard case .bytes(let bytes) = flight.next(member.number) else {
+            Issue.record("it got nothing")
+            return
+        }
+        #expect(bytes == body)
+        let stored = try #require(store.inMemory(CacheKey(url: "http://a/")).first)
+        guard case .bytes(let held) = stored.body, case .end = flight.next(member.number) else {
+            Issue.record("it is not stored, or not over")
+            return
+        }
+        let isOne = unsafe bytes.withUnsafeBufferPointer { one in
+            unsafe held.withUnsafeBufferPointer { unsafe $0.baseAddress == one.baseAddress }
+        }
+        #expect(isOne)
+    }
+
+    @Test("Whoever reads it in pieces beside one who takes all has each as it comes")
+    func mixed() throws {
+        let body = TestPattern.bytes(from: 0, count: 300_000)
+        let (flight, collector, _) = try flight(length: body.count)
+        let reader = try #require(flight.join())
+        collector.collect()
+        var read: [UInt8] = []
+        for start in stride(from: 0, to: body.count, by: 60_000) {
+            flight.append(Array(body[start..<(start + 60_000)]))
+            while case .bytes(let bytes) = flight.next(reader.number) { read += bytes }
+            #expect(read.count == start + 60_000)
+        }
+        end(flight)
+        #expect(read == body)
+        guard case .bytes(let bytes) = flight.next(collector.number), case .end = flight.next(reader.number)
+        else {
+            Issue.record("it is not over")
+            return
+        }
+        #expect(bytes == body)
+    }
+
+    @Test("It is received at the pace of who reads it in pieces, and at once for who takes all of it")
+    func demand() async throws {
+        let (flight, member, _) = try flight(length: 1_000_000)
+        flight.append([UInt8](repeating: 1, count: 300_000))
+        let waiting = Task { await flight.waitForDemand() }
+        #expect(await eventually { flight.state.withLock { $0.pump != nil } })
+        member.collect()
+        #expect(await waiting.value)
+        flight.append([UInt8](repeating: 1, count: 600_000))
+        #expect(await flight.waitForDemand())
+    }
+
+    @Test("What came of one that is cut is told to who takes all of it")
+    func cut() throws {
+        let (flight, member, _) = try flight(length: 1000)
+        member.collect()
+        flight.append([1, 2, 3])
+        guard case .wait = flight.next(member.number) else {
+            Issue.record("it got a part")
+            return
+        }
+        flight.end(.failed(CancellationError()))
+        guard case .bytes([1, 2, 3]) = flight.next(member.number), case .failed = flight.next(member.number)
+        else {
+            Issue.record("it got something else")
+            return
+        }
+    }
+
+    @Test(
+        "A body is stored and served again whole, whatever its length is to what may be held",
+        arguments: [true, false])
+    func lengths(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { request in
+            CacheScene.answer("").with { $0.body = .pattern(UInt64(request.target.dropFirst()) ?? 0) }
+        } run: { origin async throws in
+            let cache =
+                hasDisk
+                ? try ResponseCache.at(FilePath(folder.path).appending("cache"), memory: .bytes(0))
+                : .memoryOnly(.mebibytes(32))
+            let session = HTTPSession.own { $0.cache = cache }
+            let lengths = [1, 16_384, 40_000, 300_000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3_000_000]
+            for (number, length) in lengths.enumerated() {
+                for source in [HTTPExchange.Source.network, .cache] {
+                    let answer = try await session.get(origin.url("/\(length)"))
+                    #expect(answer.source == source && answer.body.count == length, "\(length) bytes")
+                    #expect(TestPattern.firstMismatch(in: answer.body, at: 0) == nil)
+                }
+                #expect(cache.statistics.stores == number + 1)
+            }
+        }
+    }
+
+    @Test("What came before the total clock ran out is in the error")
+    func timedOut() async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { _ in
+            CacheScene.answer("").with {
+                $0.body = .stream(length: 200_000) { writer in
+                    try await writer.write(TestPattern.bytes(from: 0, count: 50_000))
+                    try await signals.wait(for: "go")
+                }
+            }
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, _) = try CacheScene.session()
+            let options = RequestOptions(timeouts: .patient(total: .seconds(2)))
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(origin.url(), options: options)
+            }
+            #expect(error?.clock == .total)
+            let body = error?.exchange?.body ?? []
+            #expect(body.isEmpty || body.count == 50_000 && TestPattern.firstMismatch(in: body, at: 0) == nil)
+            signals.raise("go")
+        }
+    }
+
+    @Test("Who asks anew once a body came has another, never the one that came before")
+    func reloads() async throws {
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            return CacheScene.answer("\(counter.count)")
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            for number in 1...50 {
+                let answer = try await session.get(origin.url(), options: CacheScene.mode(.reload))
+                #expect(answer.text == "\(number)")
+            }
+        }
+    }
+}
