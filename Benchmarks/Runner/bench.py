@@ -38,6 +38,8 @@ class Bench:
             return [self.programs.c("libcurl", "-lcurl")], []
         if contender == "bare":
             return [self.programs.c("bare", "-lssl", "-lcrypto")], []
+        if contender == "storing":
+            return [self.programs.c("storing")], []
         raise Fault(f"no contender is called {contender}")
 
     def command(self, contender, scenario, url, **values):

@@ -46,11 +46,11 @@ def scenarios(bench):
             note="network: the same client without a cache; nginx: the same, asking a cache of nginx's. The cache's "
                  "folder is where the server's files are, in memory where there is room.")
 
-    def store(cache=None, **values):
+    def store(cache=None, contender="martlet", **values):
         url = server.url("plain", "/cached/1m")
-        if cache:
+        if cache and contender == "martlet":
             values["mode"] = "reload"
-        outcome = get("martlet", url, cache, **values)
+        outcome = get(contender, url, cache, **values)
         return {"rate": outcome["rate"] * 1_000_000, "cpu": outcome["cpu"] / 1_000_000, "peak": outcome["peak"]}
 
     for name, line, values in [
@@ -59,7 +59,10 @@ def scenarios(bench):
             name, f"bodies of 1 MB stored as they come, {line}", [BYTES, CPU_PER_BYTE, PEAK],
             {"network": lambda values=values: store(**values),
              "martlet": lambda values=values: store("disk", **values),
-             "martlet-memory": lambda values=values: store("memory", **values)},
+             "martlet-memory": lambda values=values: store("memory", **values),
+             **({} if values else {"bare": lambda: store(contender="storing"),
+                                   "bare-disk": lambda: store("disk", "storing")})},
             [Bar("rate", "≥", 0.85, "network")], prepare=lambda: server.make_file("1m", 1_000_000),
             note="Each is asked for anew (Cache-Control: no-cache) and takes the place of the one before. The line is a "
-                 "limit of the session's (SessionConfiguration.bandwidth).")
+                 "limit of the session's (SessionConfiguration.bandwidth). bare: a loop of recv; bare-disk: the same, each "
+                 "body written to a new file that takes the place of the one before, which is the least that storing costs.")

@@ -1,0 +1,82 @@
+// The limit of storing what comes: a loop of recv into one buffer, each body written to a new file at once, which takes the
+// place of the one before; nothing else. Without a name nothing is written.
+// get URL [cache=FILE] [seconds=N] [warm=N]
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "contender.h"
+
+enum { bufferSize = 4 << 20 };
+static char buffer[bufferSize + 1];
+static int connection;
+
+/* The whole answer is in the buffer afterwards. Returns where its body begins, and the body's length. */
+static char *fetch(const char *request, size_t *size) {
+    if (send(connection, request, strlen(request), 0) != (ssize_t)strlen(request)) fail("cannot write");
+    size_t have = 0, whole = 0;
+    char *body = NULL;
+    while (!body || have < whole) {
+        size_t room = bufferSize - have;
+        ssize_t count = recv(connection, buffer + have, room < 262144 ? room : 262144, 0);
+        if (count <= 0) fail("the body ended early, or is larger than 4 MiB");
+        have += count;
+        if (body) continue;
+        buffer[have] = 0;
+        char *end = strstr(buffer, "\r\n\r\n");
+        if (!end) continue;
+        const char *length = strstr(buffer, "Content-Length: ");
+        if (strncmp(buffer, "HTTP/1.1 200", 12) != 0 || !length || length > end) fail("the answer is another");
+        body = end + 4;
+        *size = strtoul(length + 16, NULL, 10);
+        whole = body - buffer + *size;
+    }
+    return body;
+}
+
+static void store(const char *name, const char *body, size_t size) {
+    char new[1024], entry[1024];
+    snprintf(new, sizeof new, "%s.new", name);
+    snprintf(entry, sizeof entry, "%s.entry", name);
+    int file = open(new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0 || pwrite(file, body, size, 0) != (ssize_t)size || close(file) != 0 || rename(new, entry) != 0)
+        fail("cannot store");
+}
+
+int main(int count, char **arguments) {
+    wordCount = count;
+    words = arguments;
+    if (count < 3 || strcmp(words[1], "get") != 0) fail("usage: get URL [NAME=VALUE ...]");
+    int port, start = 0;
+    if (sscanf(words[2], "http://127.0.0.1:%d%n", &port, &start) != 1) fail("the URL is not of 127.0.0.1");
+    char request[1024];
+    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", words[2] + start, port);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(connection, (struct sockaddr *)&address, sizeof address) != 0) fail("cannot connect");
+
+    const char *name = text("cache");
+    long fetches = 0;
+    long long bytes = 0;
+    double begin = now(), measured = 0, used = 0;
+    double warm = number("warm", 0), seconds = number("seconds", 1);
+    while (1) {
+        double time = now();
+        if (!measured && time - begin >= warm) {
+            measured = time;
+            used = processorTime();
+            fetches = bytes = 0;
+        }
+        if (measured && time - measured >= seconds) break;
+        size_t size = 0;
+        char *body = fetch(request, &size);
+        if (name) store(name, body, size);
+        fetches += 1;
+        bytes += size;
+    }
+    report(fetches, 0, bytes, now() - measured, processorTime() - used);
+    close(connection);
+    return 0;
+}
