@@ -131,7 +131,8 @@ package struct DownloadMachine: Sendable {
             digests = record.digests
             modified = record.modified
             generation = 1
-            let plan = SegmentPlan(total: record.total, written: record.written, window: window)
+            let plan = SegmentPlan(
+                total: record.total, written: record.written, window: window, patience: options.patience)
             self.plan = plan
             isUnproven = record.isUnproven || known?.hasCondition != true
             resumedByteCount = plan.writtenCount
@@ -156,7 +157,7 @@ package struct DownloadMachine: Sendable {
         digests = facts.digests
         modified = facts.modified
         disposition = facts.disposition
-        plan = SegmentPlan(total: total, window: window)
+        plan = SegmentPlan(total: total, window: window, patience: options.patience)
         found(facts.url)
     }
 

@@ -30,8 +30,8 @@ package struct SegmentPlan: Sendable {
     package static let chunkSeconds = 3.0
     /// Nothing smaller is taken over from a transfer: 256 KiB. What is left then is raced for.
     package static let smallestTheft: UInt64 = 256 << 10
-    /// What is done sooner than this is neither taken over nor raced for, in seconds.
-    package static let patience = 0.5
+    /// What is done sooner than this is neither taken over nor raced for.
+    package static let patience = Duration.milliseconds(500)
 
     /// How many bytes there are in all; nil while that is not known.
     package private(set) var total: UInt64?
@@ -41,10 +41,16 @@ package struct SegmentPlan: Sendable {
     package private(set) var claims: [UInt64: Claim] = [:]
     /// How many bytes ahead of the first missing one may be asked for; nil for any number.
     private let window: UInt64?
+    /// What is done sooner is left alone, in seconds.
+    private let patience: Double
 
     /// A plan of a file, of which some bytes are there.
-    package init(total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil) {
+    package init(
+        total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil,
+        patience: Duration = SegmentPlan.patience
+    ) {
         self.total = total
+        self.patience = patience / .seconds(1)
         self.window = window.map { max($0, SegmentPlan.smallestChunk) }
         self.written = written
         if let total { self.written.remove(contentsOf: total..<UInt64.max) }
@@ -156,14 +162,14 @@ package struct SegmentPlan: Sendable {
         let mine = max(lastRate, rates.values.max() ?? 0)
         // Of a transfer that has just begun nothing is known yet: it counts as fast as the others.
         for (number, claim) in claims where claim.position == claim.range.lowerBound {
-            if claim.rate.age(at: now) < SegmentPlan.patience { rates[number] = mine > 0 ? mine : .infinity }
+            if claim.rate.age(at: now) < patience { rates[number] = mine > 0 ? mine : .infinity }
         }
         var victim: (id: UInt64, claim: Claim, seconds: Double)?
         for (number, claim) in claims where claim.rest > 0 && claim.rival == nil {
             // Whose rival has written all of it has only not heard of it yet.
             if written.contains(wholly: claim.position..<claim.range.upperBound) { continue }
             let seconds = Double(claim.rest) / max(rates[number] ?? 0, 1)
-            if seconds > SegmentPlan.patience, seconds > victim?.seconds ?? 0 {
+            if seconds > patience, seconds > victim?.seconds ?? 0 {
                 victim = (number, claim, seconds)
             }
         }

@@ -46,13 +46,15 @@ struct RangeScene: Sendable {
         return HTTPSession(configuration: configuration)
     }
 
-    /// What tests begin with: nothing waits long, and nothing is given up for being slow.
+    /// What tests begin with: nothing waits long, and nothing is given up for being slow, or taken over by another request.
     static var options: DownloadOptions {
-        DownloadOptions(
+        var options = DownloadOptions(
             retry: DownloadRetry(
                 attempts: 8, firstDelay: .milliseconds(1), longestDelay: .milliseconds(5),
                 longestRetryAfter: .milliseconds(20)),
             stallTimeout: .seconds(300), checkpointInterval: .milliseconds(50))
+        options.patience = .seconds(300)
+        return options
     }
 
     /// Options with a change.
