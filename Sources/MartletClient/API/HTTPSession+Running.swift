@@ -4,6 +4,8 @@ import MartletTransport
 import MartletWire
 
 /// How a call is taken through: entered, observed, stepped from answer to answer, and left.
+///
+/// What most calls do without is not made part of what they wait in: see ``CallRunner``.
 extension HTTPSession {
     /// Runs a call up to its head, then a closure with the answer; ends everything the call has open.
     @inline(__always)
@@ -57,6 +59,7 @@ extension HTTPSession {
     }
 
     /// Runs a call of which somebody may want to know.
+    @inline(never)
     private nonisolated func runObserved<Result>(
         _ call: Call, _ control: TransferControl, isRestartable: Bool, isDownload: Bool,
         _ consume: (Answer) async throws -> Result
@@ -84,6 +87,7 @@ extension HTTPSession {
     /// Runs a call of which more than one request may come.
     /// - Parameter first: The answer to its first request, where that was made already.
     /// - Returns: The result; and what the call was, where somebody is told.
+    @inline(never)
     private nonisolated func runSteps<Result>(
         _ call: Call, _ control: TransferControl, from first: Answer?, _ isRestartable: Bool,
         _ consume: (Answer) async throws -> Result

@@ -87,47 +87,56 @@ public actor HTTPSession {
         _ call: Call, _ control: TransferControl, head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         let exchange = try await run(call, control, isRestartable: true) { answer in
-            head?.settle(.success(HeadConversion.response(answer.head)))
-            let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
-            var body: [UInt8] = []
-            do {
-                let smallest = UInt64(min(limit, HTTPSession.smallBodyByteCount))
-                if !control.isExposed, let received = try answer.receivedBody(upTo: smallest) {
-                    body = received.bytes
-                    if !body.isEmpty, let observer = answer.call.observer {
-                        await observer.bodyReceived(body.count)
-                    }
-                    if received.isWhole { return answer.exchange(with: body) }
-                }
-                let reader = BodyReader(answer, control: control, byteLimit: limit, received: body.count)
-                if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit),
-                    control.destination == nil
-                {
-                    throw reader.tooLarge(limit)
-                }
-                reader.expectWhole()
-                while true {
-                    // Asked before each piece: what was taken and what follows are parted here, and nowhere else.
-                    if control.isExposed, let destination = control.destination {
-                        _ = control.claimDestination()
-                        try await answer.write(reader, after: body, to: destination)
-                        return answer.exchange(with: [])
-                    }
-                    guard let piece = try await reader.next() else { break }
-                    reader.gather(piece, behind: &body)
-                }
-            } catch var error as HTTPError {
-                // What came of a body that was cut stays available (RFC 9112 §8).
-                if body.isEmpty, case .cache(let cached) = answer.channel { body = cached.collected }
-                error.exchange = answer.exchange(with: body)
-                throw error
-            }
-            return answer.exchange(with: body)
+            try await HTTPSession.collected(answer, call, control, head: head)
         }
         guard let validator = call.validator else { return exchange }
         return try await HTTPSession.validated(exchange, validator)
     }
 
+    /// Collects an answer. It stands by itself, so that calls which wait for their answers hold nothing of it.
+    @inline(never)
+    private static func collected(
+        _ answer: Answer, _ call: Call, _ control: TransferControl, head: Outcome<HTTPResponse>?
+    ) async throws -> HTTPExchange {
+        head?.settle(.success(HeadConversion.response(answer.head)))
+        let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
+        var body: [UInt8] = []
+        do {
+            let smallest = UInt64(min(limit, HTTPSession.smallBodyByteCount))
+            if !control.isExposed, let received = try answer.receivedBody(upTo: smallest) {
+                body = received.bytes
+                if !body.isEmpty, let observer = answer.call.observer {
+                    await observer.bodyReceived(body.count)
+                }
+                if received.isWhole { return answer.exchange(with: body) }
+            }
+            let reader = BodyReader(answer, control: control, byteLimit: limit, received: body.count)
+            if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit),
+                control.destination == nil
+            {
+                throw reader.tooLarge(limit)
+            }
+            reader.expectWhole()
+            while true {
+                // Asked before each piece: what was taken and what follows are parted here, and nowhere else.
+                if control.isExposed, let destination = control.destination {
+                    _ = control.claimDestination()
+                    try await answer.write(reader, after: body, to: destination)
+                    return answer.exchange(with: [])
+                }
+                guard let piece = try await reader.next() else { break }
+                reader.gather(piece, behind: &body)
+            }
+        } catch var error as HTTPError {
+            // What came of a body that was cut stays available (RFC 9112 §8).
+            if body.isEmpty, case .cache(let cached) = answer.channel { body = cached.collected }
+            error.exchange = answer.exchange(with: body)
+            throw error
+        }
+        return answer.exchange(with: body)
+    }
+
+    @inline(never)
     private static func validated(
         _ exchange: HTTPExchange, _ validator: ResponseValidator
     ) async throws -> HTTPExchange {

@@ -82,8 +82,9 @@ struct CallAttempts {
     }
 
     /// Sends the request, or as much of it as the socket takes at once.
+    /// - Throws: ``ExchangeError``.
     @inline(never)
-    mutating func send(on exchange: Exchange) throws(ExchangeError) {
+    mutating func send(on exchange: Exchange) throws {
         guard let request else { return }
         try exchange.send(request)
         self.request = nil
@@ -154,8 +155,9 @@ struct CallAttempts {
     // MARK: The answer
 
     /// Looks for the head.
+    /// - Throws: ``ExchangeError``.
     @inline(never)
-    mutating func receive(from exchange: Exchange) throws(ExchangeError) -> Reception {
+    mutating func receive(from exchange: Exchange) throws -> Reception {
         switch try exchange.tryReceiveHead() {
         case .wouldBlock(let deadline, let clock): return .wait(until: deadline, clock)
         case .head(let head, let framing, let before):

@@ -19,7 +19,7 @@ struct CallRunner: Sendable {
     func run() async throws -> Answer {
         var attempts = CallAttempts(self)
         while true {
-            if try !attempts.prepare() { attempts.take(try await attempts.composer.prepareBody()) }
+            if try !attempts.prepare() { attempts.take(try await body(of: attempts.composer)) }
             try attempts.compose()
             if control.isExposed { try await hold() }
             let exchange: Exchange
@@ -29,11 +29,11 @@ struct CallRunner: Sendable {
                 let lease = try await connection(for: ticket, attempts.number)
                 exchange = attempts.begin(on: lease, since: MonotonicTime.now())
             }
-            do throws(ExchangeError) {
-                if control.isExposed { try await exchange.waitWhilePaused() }
+            do {
+                if control.isExposed { try await pause(exchange) }
                 try attempts.send(on: exchange)
                 receiving: while true {
-                    if control.isExposed { try await exchange.waitWhilePaused() }
+                    if control.isExposed { try await pause(exchange) }
                     switch try attempts.receive(from: exchange) {
                     case .answer(let answer): return answer
                     case .again: break receiving
@@ -42,13 +42,26 @@ struct CallRunner: Sendable {
                         try await exchange.wait(until: deadline, clock)
                     }
                 }
-            } catch {
+            } catch let error as ExchangeError {
                 try attempts.judge(error, exchange)
             }
         }
     }
 
+    // Errors that are told by their types have room in each frame that may get them; these are boxed, when they come.
+
+    @inline(never)
+    private func body(of composer: RequestComposer) async throws -> RequestComposer.PreparedBody {
+        try await composer.prepareBody()
+    }
+
+    @inline(never)
+    private func pause(_ exchange: Exchange) async throws {
+        try await exchange.waitWhilePaused()
+    }
+
     /// Waits while the call is paused, before it has a connection.
+    @inline(never)
     private func hold() async throws {
         guard control.isPaused else { return }
         control.begin(.none)
@@ -57,6 +70,7 @@ struct CallRunner: Sendable {
         guard MonotonicTime.now() < call.totalDeadline else { throw pausedForTooLong() }
     }
 
+    @inline(never)
     private func connection(for ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease {
         control.begin(.waiting(ticket))
         do throws(ExchangeError) {
