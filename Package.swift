@@ -70,7 +70,7 @@ let package = Package(
         ),
         .target(name: "MartletStorage", dependencies: ["CLinux", "CZlib"], swiftSettings: strict),
         .target(
-            name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport"],
+            name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport", deque],
             swiftSettings: strict),
         .target(
             name: "MartletCache", dependencies: ["MartletWire", "MartletStorage"], swiftSettings: strict),

@@ -1,3 +1,5 @@
+import DequeModule
+
 /// Keeps thousands of connections from being opened in the same moment.
 ///
 /// While a connection is opened it takes several times the memory that it takes later, and what is opened together with ten
@@ -23,10 +25,10 @@ package struct DialGate<Dial> {
     /// Those that count.
     private var counting: Set<PoolConnectionID> = []
     /// Those that were let through, the oldest first; some have ended since.
-    private var passages = FirstInFirstOut<Passage>()
+    private var passages = Deque<Passage>()
     private var waiting: [PoolConnectionID: Dial] = [:]
     /// Those that wait, the first first; some were withdrawn since.
-    private var line = FirstInFirstOut<PoolConnectionID>()
+    private var line = Deque<PoolConnectionID>()
 
     /// A gate that nothing has passed.
     package init() {}
@@ -81,29 +83,5 @@ package struct DialGate<Dial> {
             counting.remove(passage.id)
             _ = passages.popFirst()
         }
-    }
-}
-
-/// A line that is left at its front.
-struct FirstInFirstOut<Element> {
-    private var elements: [Element] = []
-    private var start = 0
-
-    var first: Element? { start < elements.count ? elements[start] : nil }
-
-    mutating func append(_ element: Element) { elements.append(element) }
-
-    mutating func popFirst() -> Element? {
-        guard start < elements.count else { return nil }
-        let element = elements[start]
-        start += 1
-        if start == elements.count {
-            elements.removeAll()
-            start = 0
-        } else if start >= 64, start * 2 >= elements.count {
-            elements.removeFirst(start)
-            start = 0
-        }
-        return element
     }
 }

@@ -18,7 +18,7 @@ struct LayerRule {
         LayerRule(
             "MartletTransport", "COpenSSL", "CLinux", "Glibc", "Synchronization", "DequeModule", "HeapModule"),
         LayerRule("MartletStorage", "CLinux", "CZlib", "Glibc", "Synchronization"),
-        LayerRule("MartletConnections", "MartletWire", "MartletTransport", "Synchronization"),
+        LayerRule("MartletConnections", "MartletWire", "MartletTransport", "DequeModule", "Synchronization"),
         LayerRule(
             "MartletCache", "MartletWire", "MartletStorage", "CLinux", "Glibc", "Synchronization"),
         LayerRule(
