@@ -86,34 +86,17 @@ final class Answer: Sendable {
     var trailers: FieldBlock? { hasTrailers ? channel.trailers : nil }
 
     /// What has happened so far.
-    var metrics: HTTPMetrics {
-        guard case .exchange(let exchange) = channel, let connection else { return cachedMetrics }
+    var metrics: HTTPMetrics { metricsSource.metrics }
+
+    private var metricsSource: MetricsSource {
+        guard case .exchange(let exchange) = channel, let connection else { return .made(cachedMetrics) }
         let timeline = exchange.timeline
-        var metrics = HTTPMetrics()
-        metrics.attempts = attempts + call.hops.count
-        metrics.hops = call.hops
-        metrics.isConnectionReused = exchange.isReused
-        metrics.wait = waited.since(call.start)
-        metrics.connection = connection.stream.information
-        if let proxy = call.proxy { metrics.proxy = proxy.description }
-        if !exchange.isReused {
-            let timings = connection.timings
-            metrics.dns = timings.resolved.map { $0.since(timings.start) }
-            metrics.connect = timings.connected.map { $0.since(timings.resolved ?? timings.start) }
-            metrics.tunnel = timings.tunnelled.map { $0.since(timings.connected ?? timings.start) }
-            metrics.tls = timings.secured.map {
-                $0.since(timings.tunnelled ?? timings.connected ?? timings.start)
-            }
-        }
-        metrics.start = call.start
-        metrics.send = timeline.requestSent.flatMap { sent in
-            timeline.sendingBegan.map { sent.since($0) }
-        }
-        metrics.firstByte = timeline.headReceived.map { $0.since(call.start) }
-        metrics.total = (timeline.bodyReceived ?? MonotonicTime.now()).since(call.start)
-        metrics.sentByteCount = timeline.sentByteCount
-        metrics.receivedBodyByteCount = timeline.receivedBodyByteCount
-        return metrics
+        return .measured(
+            MetricsSource.Measurement(
+                start: call.start, waited: waited, ended: timeline.bodyReceived ?? MonotonicTime.now(),
+                attempts: attempts + call.hops.count, hops: call.hops, proxy: call.proxy?.description,
+                timeline: timeline, connection: connection.stream.information,
+                dial: exchange.isReused ? nil : connection.timings))
     }
 
     /// What has happened to an answer that the cache gave: the network's part of it is that of the transfer it shares.
@@ -130,7 +113,8 @@ final class Answer: Sendable {
     func exchange(with body: [UInt8]) -> HTTPExchange {
         HTTPExchange(
             ExchangeStorage(
-                call, head: head, body: body, trailers: trailers, interim: interim, metrics: metrics,
+                call, head: head, body: body, trailers: trailers, interim: interim,
+                metrics: metricsSource,
                 source: source, representation: representation, cacheStatus: caching?.status,
                 isPreview: caching?.isPreview ?? false))
     }

@@ -6,7 +6,8 @@ import MartletWire
 /// What has become of a call, from one wait of its ``CallRunner`` to the next, and what is done in between.
 ///
 /// None of its methods waits, and none is made part of the function that does: what they need for a moment lies on the
-/// thread's stack, and not in a frame that each call in flight holds.
+/// thread's stack, and not in a frame that each call in flight holds. They are handed the runner each time, since what it
+/// refers to would be counted once more for each call if it were kept here.
 struct CallAttempts {
     /// What one look for the head gave.
     enum Reception {
@@ -22,18 +23,12 @@ struct CallAttempts {
     private(set) var number = 0
     /// Composes the request for the next attempt.
     private(set) var composer: RequestComposer
-    private let core: SessionCore
-    private let dialer: Dialer
-    private let call: Call
-    private let control: TransferControl
-    private let gate: (any TransferGate)?
     private var hasConvinced = false
     /// Attempts that an answer asked for; not of the idle race.
     private var wantedRepeats = 0
     private var interim: [ResponseHead] = []
-    /// Opened and not begun to be read.
-    private var unused: RequestComposer.PreparedBody?
-    /// Composed and not sent.
+    /// Composed and not sent. Nothing is read from its body before the first write, so that one which can be read only once
+    /// outlives a connection that does not take a byte.
     private var request: ExchangeRequest?
     private var expectsContinue = false
     private var waited: MonotonicTime
@@ -41,67 +36,65 @@ struct CallAttempts {
     /// Those of a call that was not begun.
     @inline(never)
     init(_ runner: CallRunner) {
-        core = runner.core
-        dialer = runner.dialer
-        call = runner.call
-        control = runner.control
-        gate = runner.gate
         waited = runner.call.start
         composer = RequestComposer(call: runner.call)
-        composer.proxyAuthorization = ProxyConvincing(call: runner.call, dialer: runner.dialer)?.unasked
+        if runner.call.isForwarded {
+            composer.proxyAuthorization = ProxyConvincing(call: runner.call, dialer: runner.dialer)?.unasked
+        }
     }
 
     // MARK: The request
 
-    /// Begins an attempt.
-    /// - Returns: Whether the body is there, as most are. Else it has to be opened, and be handed to ``take(_:)``.
+    /// Begins an attempt, and composes its request.
+    /// - Returns: Whether the body was there, as most are. Else it has to be opened, and be handed to ``compose(_:_:)``.
     @inline(never)
-    mutating func prepare() throws -> Bool {
+    mutating func prepare(_ runner: CallRunner) throws -> Bool {
         number += 1
-        if number > 1, control.isCancelled { throw CancellationError() }
-        // Nothing is read from the body before the first write, so that one which can be read only once outlives a
-        // connection that does not take a byte.
-        if unused == nil { unused = try composer.prepareBodyAtOnce() }
-        return unused != nil
+        if number > 1, runner.control.isCancelled { throw CancellationError() }
+        if request == nil {
+            guard let body = try composer.prepareBodyAtOnce() else { return false }
+            request = try composer.compose(body)
+        }
+        announce(runner)
+        return true
     }
 
-    /// Takes the body that was opened.
+    /// Composes the request around a body that was opened.
     @inline(never)
-    mutating func take(_ body: RequestComposer.PreparedBody) { unused = body }
+    mutating func compose(_ runner: CallRunner, _ body: RequestComposer.PreparedBody) throws {
+        request = try composer.compose(body)
+        announce(runner)
+    }
 
-    /// Composes the request.
-    @inline(never)
-    mutating func compose() throws {
-        guard let unused else { return }
-        let request = try composer.compose(unused)
+    private mutating func announce(_ runner: CallRunner) {
+        guard let request else { return }
         expectsContinue = request.expectsContinue
-        control.watcher?.sent(request.head)
-        control.upload?.restart(of: request.bodyLength)
-        call.observer?.upload?.restart(of: request.bodyLength)
-        self.request = request
+        runner.control.watcher?.sent(request.head)
+        runner.control.upload?.restart(of: request.bodyLength)
+        runner.call.observer?.upload?.restart(of: request.bodyLength)
     }
 
     /// Sends the request, or as much of it as the socket takes at once.
     /// - Throws: ``ExchangeError``.
     @inline(never)
-    mutating func send(on exchange: Exchange) throws {
+    mutating func send(_ runner: CallRunner, on exchange: Exchange) throws {
         guard let request else { return }
         try exchange.send(request)
         self.request = nil
-        unused = nil
-        call.observer?.requestSent()
+        runner.call.observer?.requestSent()
     }
 
     // MARK: The connection
 
     /// Asks for a connection.
     @inline(never)
-    func acquire() throws -> ConnectionPool.Acquisition {
+    func acquire(_ runner: CallRunner) throws -> ConnectionPool.Acquisition {
+        let call = runner.call
         do throws(ExchangeError) {
-            return try core.pool.acquire(
+            return try runner.core.pool.acquire(
                 ConnectionPool.Request(
-                    destination: call.destination, dialer: dialer, proxy: call.proxy,
-                    priority: priority, order: call.options.order ?? call.settings.configuration.order,
+                    destination: call.destination, dialer: runner.dialer, proxy: call.proxy,
+                    priority: runner.priority, order: call.options.order ?? call.settings.configuration.order,
                     poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
                     totalDeadline: call.totalDeadline,
                     start: number == 1 ? call.start : MonotonicTime.now()))
@@ -110,24 +103,19 @@ struct CallAttempts {
         }
     }
 
-    private var priority: RequestPriority {
-        // Who was not handed the call cannot have changed it: no need to look.
-        (control.isExposed ? control.priority : nil) ?? call.options.priority
-            ?? call.settings.configuration.priority
-    }
-
     /// Begins the exchange on a connection.
     /// - Parameter waited: Since when there is one.
     @inline(never)
-    mutating func begin(on lease: Lease, since waited: MonotonicTime) -> Exchange {
+    mutating func begin(_ runner: CallRunner, on lease: Lease, since waited: MonotonicTime) -> Exchange {
         self.waited = waited
-        let exchange = makeExchange(lease)
-        control.begin(.exchanging(exchange))
-        call.observer?.connected(lease.connection.stream.information, isReused: exchange.isReused)
+        let exchange = makeExchange(runner, lease)
+        runner.control.begin(.exchanging(exchange))
+        runner.call.observer?.connected(lease.connection.stream.information, isReused: exchange.isReused)
         return exchange
     }
 
-    private func makeExchange(_ lease: Lease) -> Exchange {
+    private func makeExchange(_ runner: CallRunner, _ lease: Lease) -> Exchange {
+        let (call, control) = (runner.call, runner.control)
         var onUpload: (@Sendable (Int) -> Void)?
         let upload = control.upload
         let observed = call.observer?.upload
@@ -141,15 +129,15 @@ struct CallAttempts {
             lease: lease,
             clocks: ExchangeClocks(
                 head: call.timeouts.head, idle: call.timeouts.idle, totalDeadline: call.totalDeadline),
-            loop: core.loop,
+            loop: runner.core.loop,
             onUpload: onUpload,
-            gate: gate ?? (control.isExposed ? control : nil),
+            gate: runner.gate ?? (control.isExposed ? control : nil),
             pace: TransferPace(
-                core.bandwidth,
+                runner.core.bandwidth,
                 lane: BandwidthLane(
                     host: call.url.host,
                     transfer: call.options.bandwidthGroup?.number
-                        ?? control.transferNumber(under: call.options.bandwidth, core.bandwidth))))
+                        ?? control.transferNumber(under: call.options.bandwidth, runner.core.bandwidth))))
     }
 
     // MARK: The answer
@@ -157,35 +145,37 @@ struct CallAttempts {
     /// Looks for the head.
     /// - Throws: ``ExchangeError``.
     @inline(never)
-    mutating func receive(from exchange: Exchange) throws -> Reception {
+    mutating func receive(_ runner: CallRunner, from exchange: Exchange) throws -> Reception {
         switch try exchange.tryReceiveHead() {
         case .wouldBlock(let deadline, let clock): return .wait(until: deadline, clock)
         case .head(let head, let framing, let before):
             interim += before
-            if isToBeRepeated(after: head) {
+            if isToBeRepeated(runner, after: head) {
                 exchange.finish()
                 wantedRepeats += 1
                 return .again
             }
             let codings: [ContentCoding]
             do throws(ContentDecodingError) {
-                codings = try call.codings(of: head)
+                codings = try runner.call.codings(of: head)
             } catch {
                 throw ExchangeError(cause: .coding(error), phase: .receivingBody, wasSent: true)
             }
-            return .answer(answer(exchange, head, framing, codings))
+            return .answer(answer(runner, exchange, head, framing, codings))
         }
     }
 
     /// Whether a head asks for the same request in another form.
-    private mutating func isToBeRepeated(after head: ResponseHead) -> Bool {
+    private mutating func isToBeRepeated(_ runner: CallRunner, after head: ResponseHead) -> Bool {
+        let call = runner.call
         if head.status == 417, expectsContinue, call.body.replay != .once {
             // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
             composer.allowsExpectation = false
             call.settings.configuration.logger.debug("417: sending once more without Expect")
             return true
         }
-        if head.status == 407, !hasConvinced, let convincing = ProxyConvincing(call: call, dialer: dialer),
+        if head.status == 407, !hasConvinced,
+            let convincing = ProxyConvincing(call: call, dialer: runner.dialer),
             let value = convincing.answer(to: head, refused: composer.proxyAuthorization)
         {
             composer.proxyAuthorization = value
@@ -197,7 +187,8 @@ struct CallAttempts {
     }
 
     private func answer(
-        _ exchange: Exchange, _ head: ResponseHead, _ framing: BodyFraming, _ codings: [ContentCoding]
+        _ runner: CallRunner, _ exchange: Exchange, _ head: ResponseHead, _ framing: BodyFraming,
+        _ codings: [ContentCoding]
     ) -> Answer {
         let length: UInt64? =
             switch framing {
@@ -205,9 +196,9 @@ struct CallAttempts {
             case .length(let count): count
             case .chunked, .untilClose: nil
             }
-        control.download?.update { $0.totalByteCount = length }
+        runner.control.download?.update { $0.totalByteCount = length }
         return Answer(
-            call: call, channel: .exchange(exchange), connection: exchange.connection, head: head,
+            call: runner.call, channel: .exchange(exchange), connection: exchange.connection, head: head,
             codings: codings,
             announcedByteCount: length, hasTrailers: framing == .chunked, interim: interim,
             attempts: number, waited: waited)
@@ -215,7 +206,8 @@ struct CallAttempts {
 
     /// Decides whether a failed exchange is followed by another; throws where it is not.
     @inline(never)
-    func judge(_ error: ExchangeError, _ exchange: Exchange) throws {
+    func judge(_ runner: CallRunner, _ error: ExchangeError, _ exchange: Exchange) throws {
+        let call = runner.call
         let hasReceivedAnyByte = exchange.hasReceivedAnyByte
         exchange.finish()
         if case .cancelled = error.cause { throw CancellationError() }
@@ -225,7 +217,7 @@ struct CallAttempts {
                 after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte)
         else { throw HTTPError(error, call: call, attempts: number) }
         // Its companions in the pool are as old and have most likely met the same end.
-        core.pool.closeIdle(destination: call.destination, dialer: dialer, proxy: call.proxy)
+        runner.core.pool.closeIdle(destination: call.destination, dialer: runner.dialer, proxy: call.proxy)
         call.settings.configuration.logger.debug(
             "a kept connection had died; sending once more",
             metadata: ["origin": "\(call.url.origin)", "attempt": "\(number + 1)"])

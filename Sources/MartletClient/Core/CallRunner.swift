@@ -14,27 +14,35 @@ struct CallRunner: Sendable {
     /// Asked before each write and each read; `nil` for the control, where somebody holds it.
     var gate: (any TransferGate)?
 
+    /// Which of those that wait for a connection goes first.
+    var priority: RequestPriority {
+        // Who was not handed the call cannot have changed it: no need to look.
+        (control.isExposed ? control.priority : nil) ?? call.options.priority
+            ?? call.settings.configuration.priority
+    }
+
     /// Sends the request and waits for the final head.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func run() async throws -> Answer {
         var attempts = CallAttempts(self)
         while true {
-            if try !attempts.prepare() { attempts.take(try await body(of: attempts.composer)) }
-            try attempts.compose()
+            if try !attempts.prepare(self) {
+                try attempts.compose(self, try await body(of: attempts.composer))
+            }
             if control.isExposed { try await hold() }
             let exchange: Exchange
-            switch try attempts.acquire() {
-            case .lease(let lease): exchange = attempts.begin(on: lease, since: call.start)
+            switch try attempts.acquire(self) {
+            case .lease(let lease): exchange = attempts.begin(self, on: lease, since: call.start)
             case .ticket(let ticket):
                 let lease = try await connection(for: ticket, attempts.number)
-                exchange = attempts.begin(on: lease, since: MonotonicTime.now())
+                exchange = attempts.begin(self, on: lease, since: MonotonicTime.now())
             }
             do {
                 if control.isExposed { try await pause(exchange) }
-                try attempts.send(on: exchange)
+                try attempts.send(self, on: exchange)
                 receiving: while true {
                     if control.isExposed { try await pause(exchange) }
-                    switch try attempts.receive(from: exchange) {
+                    switch try attempts.receive(self, from: exchange) {
                     case .answer(let answer): return answer
                     case .again: break receiving
                     case .wait(let deadline, let clock):
@@ -43,7 +51,7 @@ struct CallRunner: Sendable {
                     }
                 }
             } catch let error as ExchangeError {
-                try attempts.judge(error, exchange)
+                try attempts.judge(self, error, exchange)
             }
         }
     }

@@ -13,7 +13,7 @@ final class ExchangeStorage: Sendable {
     let body: [UInt8]
     let trailers: FieldBlock?
     let interim: [ResponseHead]
-    let metrics: HTTPMetrics
+    private let measured: MetricsSource
     let source: HTTPExchange.Source
     /// Which stored body it is: the same number as long as the cache keeps that body; `nil` where it has none.
     let representation: UInt64?
@@ -26,7 +26,7 @@ final class ExchangeStorage: Sendable {
 
     init(
         _ call: Call, head: ResponseHead, body: [UInt8], trailers: FieldBlock?, interim: [ResponseHead],
-        metrics: HTTPMetrics, source: HTTPExchange.Source, representation: UInt64? = nil,
+        metrics: MetricsSource, source: HTTPExchange.Source, representation: UInt64? = nil,
         cacheStatus: CacheStatus? = nil, isPreview: Bool = false
     ) {
         method = call.method
@@ -37,12 +37,15 @@ final class ExchangeStorage: Sendable {
         self.body = body
         self.trailers = trailers
         self.interim = interim
-        self.metrics = metrics
+        measured = metrics
         self.source = source
         self.representation = representation
         self.cacheStatus = cacheStatus
         self.isPreview = isPreview
     }
+
+    /// What happened, and when.
+    var metrics: HTTPMetrics { measured.metrics }
 
     /// The request as it was asked for.
     var request: HTTPRequest {

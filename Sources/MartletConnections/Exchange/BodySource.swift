@@ -1,5 +1,5 @@
 /// Where the bytes of a request's body come from.
-package protocol BodySource: Sendable {
+package protocol BodySource: AnyObject, Sendable {
     /// The next bytes; `nil` after the last. Empty arrays are passed over.
     ///
     /// Called by one task, one call at a time. When that task is cancelled it should return or throw soon.

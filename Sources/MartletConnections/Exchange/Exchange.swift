@@ -258,18 +258,17 @@ package final class Exchange: Sendable {
     ///
     /// Where that is the whole, the exchange is over; else the rest is read by ``tryReadBody(into:)``.
     package func readBodyAtOnce(upTo length: Int) throws(ExchangeError) -> [UInt8] {
-        var outcome = Result<BodyAttempt, ExchangeError>.success(.end)
         // Room for one byte where none is expected: the end has to be asked for as well.
-        let body = unsafe [UInt8](unsafeUninitializedCapacity: max(1, length)) { buffer, count in
-            do throws(ExchangeError) {
+        let room = max(1, length)
+        var body: [UInt8] = []
+        // Set aside first: an array that is made with its room asks the runtime for its type each time.
+        body.reserveCapacity(room)
+        try body.append(addingCapacity: room) { output throws(ExchangeError) in
+            unsafe try output.withUnsafeMutableBufferPointer { buffer, count throws(ExchangeError) in
                 let attempt = unsafe try tryReadBody(into: UnsafeMutableRawBufferPointer(buffer))
                 if case .bytes(let received) = attempt { count = received }
-                outcome = .success(attempt)
-            } catch {
-                outcome = .failure(error)
             }
         }
-        _ = try outcome.get()
         return body
     }
 

@@ -2,25 +2,25 @@ package import MartletTransport
 package import MartletWire
 
 /// What an exchange sends, ready for the wire.
-package struct ExchangeRequest: Sendable {
+package final class ExchangeRequest: Sendable {
     /// The encoded head, framing fields included.
-    package var head: [UInt8]
+    package let head: [UInt8]
     /// The method, on which the response's framing depends.
-    package var method: String
+    package let method: String
     /// The version in the request line.
-    package var version: WireVersion
+    package let version: WireVersion
     /// The body.
-    package var body: OutgoingBody
+    package let body: OutgoingBody
     /// Whether the head says `Expect: 100-continue`.
-    package var expectsContinue: Bool
+    package let expectsContinue: Bool
     /// How long the body waits for the 100 before it goes out all the same (RFC 9110 §10.1.1).
-    package var continueWait: Duration
+    package let continueWait: Duration
     /// Whether the connection may be kept; `false` when the head says `Connection: close`.
-    package var wantsKeepAlive: Bool
+    package let wantsKeepAlive: Bool
     /// Whether the body is handed over as it stands on the wire, chunk framing included.
-    package var isRaw: Bool
+    package let isRaw: Bool
     /// Trailer fields that a chunked body is followed by.
-    package var trailers: [(name: String, value: String)]
+    package let trailers: [(name: String, value: String)]
 
     /// A request.
     package init(

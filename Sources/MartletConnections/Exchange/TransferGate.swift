@@ -3,7 +3,7 @@ package import MartletTransport
 /// What pauses a transfer: asked before each write and each read.
 ///
 /// A paused transfer reads nothing, so that the peer is held by the TCP window (RFC 9293 §3.8.6).
-package protocol TransferGate: Sendable {
+package protocol TransferGate: AnyObject, Sendable {
     /// Whether the transfer is paused now.
     var isPaused: Bool { get }
 

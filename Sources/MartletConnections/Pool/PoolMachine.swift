@@ -18,7 +18,7 @@
 /// So no request waits without hope: its host has a dial or a connection in use, or all places of the total limit
 /// are taken by connections that are being made or in use.
 ///
-/// A request that finds an idle connection costs one dictionary look-up, a release none; both take constant time and
+/// A request that finds an idle connection costs one dictionary look-up at most, a release none; both take constant time and
 /// no memory.
 package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Nanoseconds of one clock that goes on while the computer is suspended (`CLOCK_BOOTTIME`, which is Swift's
@@ -34,6 +34,9 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     var amounts: PoolAmounts
     var hostPlaces: [Key: Int] = [:]
     var hosts = PoolTable<PoolHostRecord<Key>>()
+    /// The host that was asked for last, which most programs ask for again: to compare a key costs a fraction of hashing it.
+    var recentHost = PoolIndex.none
+    var recentKey: Key?
     var connections = PoolTable<PoolConnectionRecord>()
     var waiters = PoolTable<PoolWaiterRecord>()
     /// Hosts with a waiter that only the total limit keeps from a dial: a binary heap, the first to be served on top.
@@ -88,10 +91,24 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         guard !isShutDown else { return Admission() }
         let place = PoolPlace(arrival: now, sequence: nextSequence, priority: priority, order: order)
         nextSequence &+= 1
-        if let host = hostPlaces[key] { return admit(place, to: host, now: now) }
+        if let host = host(of: key) { return admit(place, to: host, now: now) }
         let host = hosts.insert(PoolHostRecord(key: key, limit: limit(of: key)))
         hostPlaces[key] = host
         return admit(place, to: host, now: now)
+    }
+
+    /// Where a host is in the table; `nil` where the pool knows none of that key.
+    mutating func host(of key: Key) -> Int? {
+        if let recentKey, recentKey == key { return recentHost }
+        guard let host = hostPlaces[key] else { return nil }
+        recentKey = key
+        recentHost = host
+        return host
+    }
+
+    /// The host at a place is about to be forgotten.
+    mutating func forgetRecent(_ host: Int) {
+        if host == recentHost { recentKey = nil }
     }
 
     /// The request that was just given `connection` found it dead before using it.

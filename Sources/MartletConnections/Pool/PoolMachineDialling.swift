@@ -141,6 +141,7 @@ extension PoolMachine {
             let key = hosts.records[host].key
         else { return }
         hostPlaces[key] = nil
+        forgetRecent(host)
         hosts.records[host].key = nil
         hosts.remove(host)
     }

@@ -8,7 +8,7 @@ extension PoolMachine {
         _ key: Key, priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
         now: Instant
     ) -> PoolConnectionID? {
-        guard !isShutDown, let host = hostPlaces[key] else { return nil }
+        guard !isShutDown, let host = host(of: key) else { return nil }
         let index = hosts.records[host].newestIdle
         guard index != PoolIndex.none, connections.records[index].deadline > now else { return nil }
         let place = PoolPlace(arrival: now, sequence: nextSequence, priority: priority, order: order)

@@ -17,6 +17,8 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// The bytes the entries point into; may hold other bytes between them.
     private(set) var storage: [UInt8]
     private(set) var entries: [Entry]
+    /// Which lengths names have: a name of another length is looked for nowhere.
+    private var lengths: UInt64 = 0
 
     /// Makes an empty block.
     package init() {
@@ -33,7 +35,15 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     init(storage: [UInt8], entries: [Entry]) {
         self.storage = storage
         self.entries = entries
+        for entry in entries { note(nameOf: entry) }
     }
+
+    private mutating func note(nameOf entry: Entry) {
+        lengths |= FieldBlock.mark(entry.nameEnd &- entry.nameStart)
+    }
+
+    /// The bit of a name's length; the last one stands for all that are longer.
+    private static func mark(_ length: UInt32) -> UInt64 { 1 << UInt64(Swift.min(length, 63)) }
 
     /// Adds a field at the end.
     ///
@@ -51,7 +61,9 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
         let nameEnd = UInt32(truncatingIfNeeded: storage.count)
         storage.append(contentsOf: value)
         let valueEnd = UInt32(truncatingIfNeeded: storage.count)
-        entries.append(Entry(nameStart: nameStart, nameEnd: nameEnd, valueStart: nameEnd, valueEnd: valueEnd))
+        let entry = Entry(nameStart: nameStart, nameEnd: nameEnd, valueStart: nameEnd, valueEnd: valueEnd)
+        entries.append(entry)
+        note(nameOf: entry)
     }
 
     // MARK: Collection
@@ -97,6 +109,7 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
 
     func firstIndex(ofBytes name: Span<UInt8>, from start: Int) -> Int? {
         let length = UInt32(truncatingIfNeeded: name.count)
+        guard lengths & FieldBlock.mark(length) != 0 else { return nil }
         var index = start
         while index < entries.count {
             let entry = entries[index]
@@ -107,10 +120,12 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     }
 
     private func matches(_ entry: Entry, _ name: Span<UInt8>) -> Bool {
-        var at = Int(entry.nameStart)
-        for index in name.indices {
-            guard ByteClass.lowercased(storage[at]) == ByteClass.lowercased(name[index]) else { return false }
-            at &+= 1
+        let bytes = storage.span.extracting(Int(entry.nameStart)..<Int(entry.nameEnd))
+        for index in name.indices where bytes[index] != name[index] {
+            // Nearly always they are written alike.
+            guard ByteClass.lowercased(bytes[index]) == ByteClass.lowercased(name[index]) else {
+                return false
+            }
         }
         return true
     }

@@ -35,17 +35,20 @@ extension Span where Element == UInt8 {
     func firstInvalidValueByte(in range: Range<Int>) -> Int? {
         var index = range.lowerBound
         while index < range.upperBound {
-            if index &+ 8 <= range.upperBound {
+            // What follows the range, such as the line's end, is loaded along with its last bytes and left out of account.
+            if index &+ 8 <= count {
                 let word = word(at: index)
                 let controls = (word &- 0x2020_2020_2020_2020) & ~word
                 let flipped = word ^ 0x7F7F_7F7F_7F7F_7F7F
                 let deletes = (flipped &- 0x0101_0101_0101_0101) & ~flipped
-                if (controls | deletes) & 0x8080_8080_8080_8080 == 0 {
+                let within = range.upperBound &- index
+                let counted = within < 8 ? (1 as UInt64) << UInt64(within &* 8) &- 1 : .max
+                if (controls | deletes) & 0x8080_8080_8080_8080 & counted == 0 {
                     index &+= 8
                     continue
                 }
             }
-            // Fewer than eight bytes are left, or one of these eight is a control byte, perhaps a harmless
+            // The message ends in fewer than eight bytes, or one of these eight is a control byte, perhaps a harmless
             // HTAB.
             let end = Swift.min(index &+ 8, range.upperBound)
             while index < end {
@@ -84,12 +87,12 @@ extension Span where Element == UInt8 {
     }
 
     /// A copy of the bytes in a range.
-    @inline(__always)
+    @inline(never)
     func copied(_ range: Range<Int>) -> [UInt8] {
-        let bytes = extracting(range)
-        return [UInt8](capacity: bytes.count) { output in
-            for index in bytes.indices { output.append(bytes[index]) }
-        }
+        var copy: [UInt8] = []
+        copy.reserveCapacity(range.count)
+        unsafe extracting(range).withUnsafeBufferPointer { unsafe copy.append(contentsOf: $0) }
+        return copy
     }
 
     /// The bytes in a range as text: UTF-8 if they are that, else Latin-1.

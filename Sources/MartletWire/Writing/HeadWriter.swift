@@ -41,10 +41,7 @@ struct HeadWriter: Sendable {
 
     /// Adds text as it is.
     mutating func append(_ text: String) {
-        let units = text.utf8
-        bytes.append(addingCapacity: units.count) { output in
-            for unit in units { output.append(unit) }
-        }
+        bytes.append(contentsOf: text.utf8)
     }
 
     mutating func append(_ payload: Span<UInt8>) {

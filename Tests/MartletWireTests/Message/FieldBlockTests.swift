@@ -18,6 +18,18 @@ struct FieldBlockTests {
         #expect(block.values(of: "") == [])
     }
 
+    @Test(
+        "A name is found whatever its length, and none is taken for one of another length", arguments: 1...140
+    )
+    func lengths(length: Int) {
+        let name = String(repeating: "n", count: length)
+        let block = FieldBlock([("x", "0"), (name + "a", "1"), (name.uppercased() + "B", "2")])
+        #expect(block.firstIndex(of: name + "A") == 1)
+        #expect(block.firstIndex(of: name + "b") == 2)
+        #expect(!block.contains(name))
+        #expect(!block.contains(name + "aa"))
+    }
+
     @Test("Only letters ignore case: an @ is no grave accent")
     func caseOfLettersOnly() {
         let block = FieldBlock([("a`b", "1"), ("a^", "2")])

@@ -22,6 +22,30 @@ struct HeadFieldTests {
         #expect(fields == FieldBlock([("A", "one \t two"), ("B", "three"), ("C", ""), ("D", "")]))
     }
 
+    @Test("A control byte is found wherever in a value it stands, however long that is", arguments: 1...20)
+    func controlBytes(length: Int) {
+        for (position, byte) in (0..<length).flatMap({ position in
+            [0x00, 0x0B, 0x1F, 0x7F].map { (position, UInt8($0)) }
+        }) {
+            var value = [UInt8](repeating: 0xC3, count: length)
+            value[position] = byte
+            for rest in ["\r\n\r\n", "\r\nB: x\r\n\r\n"] {
+                let bytes = Array("HTTP/1.1 204 No Content\r\nA:".utf8) + value + Array(rest.utf8)
+                let fault = WireScript(bytes: bytes).run().fault
+                #expect(fault == WireError(.malformedFieldValue(byte), at: start + 2 + position))
+            }
+        }
+    }
+
+    @Test(
+        "A tab inside a value, bytes above ASCII and what follows the value are no fault", arguments: 1...20)
+    func harmlessBytes(length: Int) {
+        var value = [UInt8](repeating: 0xFF, count: length)
+        if length > 2 { value[length / 2] = 0x09 }
+        let bytes = Array("HTTP/1.1 204 No Content\r\nA:".utf8) + value + Array("\r\nB: x\r\n\r\n".utf8)
+        #expect((WireScript(bytes: bytes).run().head?.fields.value(at: 0)).map(Array.init) == value)
+    }
+
     @Test("Only SP and HTAB are white space: a no-break space stays")
     func noOtherTrimming() {
         let bytes = Array("HTTP/1.1 204 N\r\nA: ".utf8) + [0xA0, 0x41, 0xA0] + Array("\r\n\r\n".utf8)

@@ -80,7 +80,7 @@ final class DecodedScene: Sendable {
             ExchangeStorage(
                 sent, head: ResponseHead(status: answer.status, fields: FieldBlock()),
                 body: Array(answer.body.utf8),
-                trailers: nil, interim: [], metrics: HTTPMetrics(), source: .network,
+                trailers: nil, interim: [], metrics: .made(HTTPMetrics()), source: .network,
                 representation: answer.representation))
     }
 
