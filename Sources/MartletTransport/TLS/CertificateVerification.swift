@@ -67,15 +67,19 @@ enum CertificateVerification {
         }
         let parameters = unsafe X509_STORE_CTX_get0_param(store)
         let matched = unsafe X509_VERIFY_PARAM_get0_peername(parameters).map { unsafe String(cString: $0) }
+        let chain = unsafe certificates(X509_STORE_CTX_get0_chain(store))
+        // A chain of one is a certificate that is a root itself.
+        let isRoot = unsafe rules.hasGivenRoots && chain.count == 1
         let verdict = unsafe LeafRule.verdict(
             on: leaf, for: channel.context.isServer ? .client : .server, matchedName: matched,
-            host: channel.host, isPinned: rules.pins?.contains(leaf) ?? false, suffixes: rules.suffixes)
+            host: channel.host, isNamed: isRoot || rules.pins?.contains(leaf) ?? false,
+            suffixes: rules.suffixes)
         switch verdict {
         case .good: break
         case .wrongName: return unsafe .nameMismatch(Certificate.names(of: leaf))
         case .refused(let kind): return kind
         }
-        return unsafe ChainRule.fault(of: certificates(X509_STORE_CTX_get0_chain(store)))
+        return unsafe ChainRule.fault(of: chain)
     }
 
     /// Compares the pins, and notes what they were compared with.

@@ -20,14 +20,14 @@ enum LeafRule {
     /// - Parameters:
     ///   - matchedName: The certificate's name that fitted the host, when one was asked for.
     ///   - host: The host.
-    ///   - isPinned: Whether this very certificate is pinned, and so may be an authority's, as those that programs make
-    ///     for themselves often are.
+    ///   - isNamed: Whether this very certificate is pinned, or given as a root, and so may be an authority's, as those
+    ///     that `openssl req -x509` makes are.
     static func verdict(
         on leaf: OpaquePointer, for purpose: Purpose, matchedName: String? = nil, host: String = "",
-        isPinned: Bool = false, suffixes: PublicSuffixRule = .singleLabel
+        isNamed: Bool = false, suffixes: PublicSuffixRule = .singleLabel
     ) -> Verdict {
         let flags = unsafe X509_get_extension_flags(leaf)
-        if flags & UInt32(EXFLAG_CA) != 0, !isPinned {
+        if flags & UInt32(EXFLAG_CA) != 0, !isNamed {
             return refused("it is an authority's own certificate, which must not stand for a host")
         }
         if flags & UInt32(EXFLAG_XKUSAGE) != 0 {

@@ -52,6 +52,7 @@ import COpenSSL
         var rules = VerificationRules()
         rules.evaluator = settings.trust.evaluator
         rules.acceptsAny = settings.trust.acceptsAnyCertificate && rules.evaluator == nil
+        rules.hasGivenRoots = !settings.trust.roots.isEmpty
         if let pins = settings.trust.pins { rules.pins = try PinSet(pins) }
         rules.suffixes = settings.publicSuffixes
         rules.revocation = settings.revocation

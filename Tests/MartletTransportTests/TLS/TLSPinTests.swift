@@ -195,7 +195,8 @@ struct TLSPinTests {
     }
 
     @Test(
-        "A self-made certificate that says it is an authority's serves where it is pinned, and nowhere else")
+        "A self-made certificate that says it is an authority's serves where it is pinned or a root, and nowhere else"
+    )
     func selfMade() async throws {
         var template = CertificateTemplate.loopback
         // As `openssl req -x509` makes them.
@@ -206,10 +207,10 @@ struct TLSPinTests {
         let server = try server(issued)
         let pem = PEMSource.text(issued.certificateChainPEM)
         #expect(try await fault(.pinnedCertificates(pem), server) == nil)
-        guard case .badCertificate = try await fault(.only(pem), server) else {
-            Issue.record("not refused")
-            return
-        }
+        #expect(try await fault(.only(pem), server) == nil)
+        #expect(try await fault(.system.adding(pem), server) == nil)
+        let other = PEMSource.text(try CertificateAuthority.selfSigned(template).certificateChainPEM)
+        #expect(try await fault(.only(other), server) == .selfSigned)
         let expired = try CertificateAuthority.selfSigned(
             CertificateTemplate(hostNames: ["localhost"], notBefore: .seconds(-7200), notAfter: .seconds(-60))
         )

@@ -2,6 +2,8 @@
 struct VerificationRules: Sendable {
     /// Whether the chain is not looked at.
     var acceptsAny = false
+    /// Whether there are roots besides the machine's.
+    var hasGivenRoots = false
     var pins: PinSet?
     var evaluator: TrustEvaluator?
     var suffixes = PublicSuffixRule.singleLabel
