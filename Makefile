@@ -52,9 +52,9 @@ build: ## Build all for debugging, tests too
 	@Scripts/install.sh build
 	@$(SWIFT) build --build-tests
 
-release: ## Build the optimised martlet program and print where it is
+release: ## Build the optimised martlet program, which runs where there is no Swift, and print where it is
 	@Scripts/install.sh build
-	@$(SWIFT) build -c release --product martlet
+	@$(SWIFT) build -c release --product martlet --static-swift-stdlib
 	@$(SWIFT) build -c release --show-bin-path
 
 lint: ## Check the format of all Swift code

@@ -32,18 +32,18 @@ class Programs:
             self.paths[name] = make()
         return self.paths[name]
 
-    def swift(self, package, product):
+    def swift(self, package, product, *options):
         """An executable of one of the packages here."""
         def make():
             print(f"building {product} …", flush=True)
             path = ["--package-path", f"{BENCHMARKS}/{package}", "-c", "release"]
-            build(["swift", "build", *path, "--product", product])
+            build(["swift", "build", *path, "--product", product, *options])
             return build(["swift", "build", *path, "--show-bin-path"]).splitlines()[-1] + "/" + product
         return self._once(product, make)
 
     def martlet(self):
-        """The program `martlet`, of the package above."""
-        return self.swift("..", "martlet")
+        """The program `martlet`, of the package above, as `make release` builds it."""
+        return self.swift("..", "martlet", "--static-swift-stdlib")
 
     def c(self, name, *options):
         """A program in C, of one file."""

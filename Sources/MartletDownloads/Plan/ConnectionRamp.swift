@@ -6,8 +6,9 @@ package import MartletTransport
 /// Servers that hold each connection to a rate do so in bursts of a second and more, so that a short look tells nothing:
 /// connections are added at once, and whether one is needed is tried by doing without it for a while.
 package struct ConnectionRamp: Sendable {
-    /// After how long another connection is added, as long as there may be more.
-    package static let addition = Duration.milliseconds(100)
+    /// After how long another connection is added, as long as there may be more. A little less than the clock's interval, so
+    /// that each look may add one.
+    package static let addition = Duration.milliseconds(40)
     /// How long the download does without a connection, to find out what it brings.
     package static let trial = Duration.seconds(3)
     /// How long after the last change the first such trial comes; four times as long after each that showed the connection

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Tells runs ten times a second that time has passed: one clock for all of a process, so that short downloads do not make
+/// Tells runs twenty times a second that time has passed: one clock for all of a process, so that short downloads do not make
 /// and end a timer each.
 final class DownloadClock: Sendable {
     private struct State {
@@ -12,7 +12,7 @@ final class DownloadClock: Sendable {
     /// The clock of all downloads.
     static let shared = DownloadClock()
     /// How often it tells.
-    private static let interval = Duration.milliseconds(100)
+    private static let interval = Duration.milliseconds(50)
 
     /// Guards the above: runs that begin and end, and the clock's task.
     private let state = Mutex(State())
@@ -20,7 +20,7 @@ final class DownloadClock: Sendable {
     /// How many it tells.
     var listenerCount: Int { state.withLock { $0.listeners.count } }
 
-    /// Tells one more from now on, first within a tenth of a second.
+    /// Tells one more from now on, first within a twentieth of a second.
     /// - Parameter tell: Returns at once.
     /// - Returns: By what it is removed.
     func add(_ tell: @escaping @Sendable () -> Void) -> UInt64 {
