@@ -56,8 +56,9 @@ enum CertificateVerification {
         _ store: OpaquePointer, _ leaf: OpaquePointer, _ channel: TLSChannel
     ) -> TLSError.Kind? {
         let rules = channel.context.verification
-        if rules.revocation.acceptsExpiredLists || rules.revocation.acceptsMissingLists {
-            unsafe X509_STORE_CTX_set_verify_cb(store, overlookLists)
+        if rules.revocation.acceptsExpiredLists || rules.revocation.acceptsMissingLists || rules.hasGivenRoots
+        {
+            unsafe X509_STORE_CTX_set_verify_cb(store, overlook)
         }
         guard unsafe X509_verify_cert(store) == 1 else {
             let code = unsafe X509_STORE_CTX_get_error(store)
@@ -115,13 +116,20 @@ enum CertificateVerification {
     }
 
     /// Called for each fault that OpenSSL finds; 1 passes over it.
-    private static let overlookLists: @convention(c) (Int32, OpaquePointer?) -> Int32 = { isGood, store in
+    private static let overlook: @convention(c) (Int32, OpaquePointer?) -> Int32 = { isGood, store in
         guard isGood == 0, let store = unsafe store else { return isGood }
         let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
         guard let channel = unsafe TLSChannel.of(ssl.map { OpaquePointer($0) }) else { return 0 }
-        let revocation = channel.context.verification.revocation
+        let rules = channel.context.verification
+        let revocation = rules.revocation
         let isOverlooked =
             switch unsafe X509_STORE_CTX_get_error(store) {
+            // What a root may be used for is for whoever gave it to say; `openssl req -x509` does not (RFC 5280 §6.1 looks at
+            // no extension of a trust anchor).
+            case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE:
+                unsafe rules.hasGivenRoots
+                    && X509_STORE_CTX_get_error_depth(store)
+                        == martlet_chain_count(X509_STORE_CTX_get0_chain(store)) - 1
             case X509_V_ERR_UNABLE_TO_GET_CRL: revocation.acceptsMissingLists
             case X509_V_ERR_CRL_HAS_EXPIRED: revocation.acceptsExpiredLists
             default: false

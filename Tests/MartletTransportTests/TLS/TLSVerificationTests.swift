@@ -98,6 +98,23 @@ struct TLSVerificationTests {
         return outcome.clientError?.kind
     }
 
+    @Test(
+        "A root that is given need not say what its key is for, as those of `openssl req -x509` do not; others must"
+    )
+    func rootWithoutKeyUsage() async throws {
+        let root = try CertificateAuthority { $0.keyUsage = "" }
+        #expect(try await verdict(of: root.issue(.loopback), root: root) == nil)
+        let below = try root.intermediate()
+        #expect(try await verdict(of: below.issue(.loopback), root: root) == nil)
+        let silent = try root.intermediate { $0.keyUsage = "" }
+        guard case .badCertificate(_, let code) = try await verdict(of: silent.issue(.loopback), root: root)
+        else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(code == 92)
+    }
+
     @Test("A certificate outside the domains that its authority may sign for is refused")
     func nameConstraints() async throws {
         let root = try CertificateAuthority()
