@@ -166,27 +166,28 @@ package struct ClientMachine: ~Copyable, Sendable {
         pendingHeadByteCount = unread.count
         if unread.isEmpty { return Received(consumed: 0, event: .needMoreBytes) }
         hasReceivedAnyByte = true
-        guard let parsed = try parser.parse(unread) else {
+        guard let head = try parser.head(unread) else {
             return Received(consumed: 0, event: .needMoreBytes)
         }
         pendingHeadByteCount = 0
-        if parsed.head.isInformational {
-            try noteInformational(parsed.head.status)
-            return Received(consumed: parsed.byteCount, event: .informational(parsed.head))
+        let byteCount = parser.consumedByteCount
+        if head.isInformational {
+            try noteInformational(head.status)
+            return Received(consumed: byteCount, event: .informational(head))
         }
         isAwaitingContinue = false
-        let framing = try decide(parsed.head)
+        let framing = try decide(head)
         switch framing {
         case .none: phase = .length(0)
         case .length(let length):
             bodyLength = length
             phase = .length(length)
         case .chunked:
-            chunks = ChunkedDecoder(limits: limits, offset: parsed.byteCount)
+            chunks = ChunkedDecoder(limits: limits, offset: byteCount)
             phase = .chunked
         case .untilClose: phase = .untilClose
         }
-        return Received(consumed: parsed.byteCount, event: .head(parsed.head, framing))
+        return Received(consumed: byteCount, event: .head(head, framing))
     }
 
     private mutating func noteInformational(_ status: Int) throws(WireError) {

@@ -88,7 +88,7 @@ struct CallAttempts {
 
     /// Asks for a connection.
     @inline(never)
-    func acquire(_ runner: CallRunner) throws -> ConnectionPool.Acquisition {
+    mutating func acquire(_ runner: CallRunner) throws -> ConnectionPool.Acquisition {
         let call = runner.call
         do throws(ExchangeError) {
             return try runner.core.pool.acquire(
@@ -115,10 +115,9 @@ struct CallAttempts {
     }
 
     private func makeExchange(_ runner: CallRunner, _ lease: Lease) -> Exchange {
-        let (call, control) = (runner.call, runner.control)
         var onUpload: (@Sendable (Int) -> Void)?
-        let upload = control.upload
-        let observed = call.observer?.upload
+        let upload = runner.control.upload
+        let observed = runner.call.observer?.upload
         if upload != nil || observed != nil {
             onUpload = { count in
                 upload?.update { $0.completedByteCount += UInt64(count) }
@@ -128,16 +127,18 @@ struct CallAttempts {
         return Exchange(
             lease: lease,
             clocks: ExchangeClocks(
-                head: call.timeouts.head, idle: call.timeouts.idle, totalDeadline: call.totalDeadline),
+                head: runner.call.timeouts.head, idle: runner.call.timeouts.idle,
+                totalDeadline: runner.call.totalDeadline),
             loop: runner.core.loop,
             onUpload: onUpload,
-            gate: runner.gate ?? (control.isExposed ? control : nil),
+            gate: runner.gate ?? (runner.control.isExposed ? runner.control : nil),
             pace: TransferPace(
                 runner.core.bandwidth,
                 lane: BandwidthLane(
-                    host: call.url.host,
-                    transfer: call.options.bandwidthGroup?.number
-                        ?? control.transferNumber(under: call.options.bandwidth, runner.core.bandwidth))))
+                    host: runner.call.url.host,
+                    transfer: runner.call.options.bandwidthGroup?.number
+                        ?? runner.control.transferNumber(
+                            under: runner.call.options.bandwidth, runner.core.bandwidth))))
     }
 
     // MARK: The answer
@@ -167,6 +168,7 @@ struct CallAttempts {
 
     /// Whether a head asks for the same request in another form.
     private mutating func isToBeRepeated(_ runner: CallRunner, after head: ResponseHead) -> Bool {
+        guard head.status == 417 || head.status == 407 else { return false }
         let call = runner.call
         if head.status == 417, expectsContinue, call.body.replay != .once {
             // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
@@ -206,7 +208,7 @@ struct CallAttempts {
 
     /// Decides whether a failed exchange is followed by another; throws where it is not.
     @inline(never)
-    func judge(_ runner: CallRunner, _ error: ExchangeError, _ exchange: Exchange) throws {
+    mutating func judge(_ runner: CallRunner, _ error: ExchangeError, _ exchange: Exchange) throws {
         let call = runner.call
         let hasReceivedAnyByte = exchange.hasReceivedAnyByte
         exchange.finish()

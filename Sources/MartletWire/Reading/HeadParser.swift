@@ -39,14 +39,22 @@ package struct HeadParser: Sendable {
     /// - Returns: the head, or nil when more bytes are needed.
     /// - Throws: what is wrong with the head, or the limit it exceeds, also while it is incomplete.
     package mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> Parsed? {
+        guard let head = try head(unread) else { return nil }
+        return Parsed(head: head, byteCount: consumedByteCount)
+    }
+
+    /// The bytes that a head takes in the input, empty lines before it included, once it was read.
+    var consumedByteCount: Int { section.consumedByteCount }
+
+    /// Reads on as ``parse(_:)`` does, for the head alone.
+    mutating func head(_ unread: Span<UInt8>) throws(WireError) -> ResponseHead? {
         if status == 0 {
             guard try readStatusLine(unread) else { return nil }
         }
         while let line = try section.nextLine(unread) {
             if line.isEmpty {
-                let fields = section.block(unread)
-                let head = ResponseHead(version: version, status: status, reason: reason, fields: fields)
-                return Parsed(head: head, byteCount: section.consumedByteCount)
+                return ResponseHead(
+                    version: version, status: status, reason: reason, fields: section.block(unread))
             }
             try section.addField(unread, line: line)
         }

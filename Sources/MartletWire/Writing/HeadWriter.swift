@@ -41,7 +41,7 @@ struct HeadWriter: Sendable {
 
     /// Adds text as it is.
     mutating func append(_ text: String) {
-        bytes.append(contentsOf: text.utf8)
+        unsafe text.utf8.span.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     }
 
     mutating func append(_ payload: Span<UInt8>) {
