@@ -35,8 +35,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     var hostPlaces: [Key: Int] = [:]
     var hosts = PoolTable<PoolHostRecord<Key>>()
     /// The host that was asked for last, which most programs ask for again: to compare a key costs a fraction of hashing it.
-    var recentHost = PoolIndex.none
-    var recentKey: Key?
+    var recent: (key: Key, host: Int)?
     var connections = PoolTable<PoolConnectionRecord>()
     var waiters = PoolTable<PoolWaiterRecord>()
     /// Hosts with a waiter that only the total limit keeps from a dial: a binary heap, the first to be served on top.
@@ -99,16 +98,15 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     /// Where a host is in the table; `nil` where the pool knows none of that key.
     mutating func host(of key: Key) -> Int? {
-        if let recentKey, recentKey == key { return recentHost }
+        if let recent, recent.key == key { return recent.host }
         guard let host = hostPlaces[key] else { return nil }
-        recentKey = key
-        recentHost = host
+        recent = (key, host)
         return host
     }
 
     /// The host at a place is about to be forgotten.
     mutating func forgetRecent(_ host: Int) {
-        if host == recentHost { recentKey = nil }
+        if host == recent?.host { recent = nil }
     }
 
     /// The request that was just given `connection` found it dead before using it.

@@ -22,8 +22,8 @@ extension PoolMachine {
         if recount != counts { faults.append("the pool has \(recount), its counters say \(counts)") }
         if recount.connections != connections.count { faults.append("a connection belongs to no host") }
         if hosts.count != hostPlaces.count { faults.append("the table holds forgotten hosts") }
-        if let recentKey, hostPlaces[recentKey] != recentHost {
-            faults.append("\(recentKey) is remembered elsewhere")
+        if let recent, hostPlaces[recent.key] != recent.host {
+            faults.append("\(recent.key) is remembered elsewhere")
         }
         if waiters.count != recount.waiting + grantedCount { faults.append("a waiter is in no line") }
         checkTotals(isDraining: isDraining, &faults)

@@ -41,12 +41,11 @@ struct HeadWriter: Sendable {
 
     /// Adds text as it is.
     mutating func append(_ text: String) {
-        unsafe text.utf8.span.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
+        append(text.utf8.span)
     }
 
     mutating func append(_ payload: Span<UInt8>) {
-        bytes.reserveCapacity(bytes.count + payload.count)
-        for index in payload.indices { bytes.append(payload[index]) }
+        unsafe payload.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     }
 
     /// Adds lines that this writer has checked before.
