@@ -6,12 +6,12 @@ import Testing
 
 @Suite("Descriptors")
 struct DescriptorTests {
-    /// How many sockets of this process are bound to a local TCP port. Other tests have other ports, so that
-    /// they may run at the same time.
+    /// How many sockets of this process are bound to an origin's address and port, which are its own also once it
+    /// has stopped.
     ///
     /// Each descriptor is asked: the kernel's table of sockets is given out page by page, and while others come and go a
     /// line may be missing.
-    private func socketCount(onPort port: Int) throws -> Int {
+    private func socketCount(of origin: TestOrigin) throws -> Int {
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
         return descriptors.compactMap { Int32($0) }.filter { descriptor in
             var address = sockaddr_in()
@@ -21,14 +21,18 @@ struct DescriptorTests {
                     unsafe getsockname(descriptor, generic, &length) == 0
                 }
             }
-            return isNamed && address.sin_family == sa_family_t(AF_INET)
-                && Int(UInt16(bigEndian: address.sin_port)) == port
+            guard isNamed, address.sin_family == sa_family_t(AF_INET) else { return false }
+            let host = UInt32(bigEndian: address.sin_addr.s_addr)
+            let bytes = [24, 16, 8, 0].map { String(host >> $0 & 255) }
+            return origin.address == "\(bytes.joined(separator: ".")):\(UInt16(bigEndian: address.sin_port))"
         }.count
     }
 
     @Test("Stopping closes the listening socket and that of every connection, plain and over TLS")
     func stopClosesAll() async throws {
-        for options in [OriginOptions.plain, .tls()] {
+        for tls in [OriginTLS?.none, .trusted] {
+            var options = OriginOptions.onOwnAddress(4)
+            options.tls = tls
             let origin = try await TestOrigin.start(options) { _ in throw OriginFault(.stall) }
             var clients: [RawClient] = []
             for _ in 0..<20 {
@@ -37,10 +41,10 @@ struct DescriptorTests {
                 clients.append(client)
             }
             try await origin.ledger.waitForConnections(count: 20)
-            let open = try socketCount(onPort: origin.port)
+            let open = try socketCount(of: origin)
             #expect(open == 21)
             await origin.stop()
-            #expect(try socketCount(onPort: origin.port) == 0)
+            #expect(try socketCount(of: origin) == 0)
             for client in clients { client.close() }
         }
     }
@@ -60,7 +64,7 @@ struct DescriptorTests {
             }
             try await origin.ledger.waitForOpenConnections(atMost: 0)
             #expect(origin.ledger.counts.responses == 900)
-            #expect(try socketCount(onPort: origin.port) == 1)
+            #expect(try socketCount(of: origin) == 1)
         }
     }
 }

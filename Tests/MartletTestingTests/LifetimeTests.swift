@@ -41,13 +41,11 @@ struct LifetimeTests {
 
     @Test("An origin that stopped refuses connections, and its port is free again")
     func stopFreesThePort() async throws {
-        let origin = try await TestOrigin.start { _ in .text("x") }
+        let origin = try await TestOrigin.start(.onOwnAddress(1)) { _ in .text("x") }
         await origin.stop()
         await origin.stop()
         await #expect(throws: (any Error).self) { try await RawClient(origin) }
-        let again = try await TestOrigin.start(OriginOptions(binding: .ipv4(port: origin.port))) { _ in
-            .text("y")
-        }
+        let again = try await TestOrigin.start(.onOwnAddress(1, port: origin.port)) { _ in .text("y") }
         #expect(again.port == origin.port)
         await again.stop()
     }
@@ -57,7 +55,7 @@ struct LifetimeTests {
         struct Failure: Error {}
         var kept: TestOrigin?
         await #expect(throws: Failure.self) {
-            try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            try await TestOrigin.withOrigin(.onOwnAddress(2), handler: .fixed(.text("x"))) { origin in
                 kept = origin
                 throw Failure()
             }

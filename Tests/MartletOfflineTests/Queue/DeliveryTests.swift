@@ -55,10 +55,11 @@ struct DeliveryTests {
     @Test("Q1: what fails since nobody listens is sent in order when somebody does")
     func serverComesBack() async throws {
         let folder = try OfflineFolder()
-        // A port where nobody listens.
-        let gone = try await TestOrigin.start(handler: .status(200))
+        // A port where nobody listens, of an address that no other test takes ports of.
+        let address = "127.0.71.1"
+        let gone = try await TestOrigin.start(
+            OriginOptions(binding: .address(address, port: 0)), handler: .status(200))
         let place = gone.url("/")
-        let port = try #require(try HTTPURL(place).explicitPort)
         await gone.stop()
         let queue = try await OfflineQueue(
             session: OfflineScene.session, directory: folder.directory,
@@ -68,8 +69,9 @@ struct DeliveryTests {
         }
         _ = try await queue.postponed(.unreachable)
         let ledger = Ledger()
-        let origin = try await TestOrigin.start(OriginOptions(binding: .ipv4(port: port))) {
-            request in
+        let origin = try await TestOrigin.start(
+            OriginOptions(binding: .address(address, port: gone.port))
+        ) { request in
             try await ledger.note(request)
             return .text("")
         }

@@ -138,10 +138,10 @@ struct FaultProxyTests {
 
     @Test("Without an origin behind it, connections are reset and counted")
     func unreachable() async throws {
-        let origin = try await TestOrigin.start(handler: .bytes(1))
-        let port = origin.port
+        let origin = try await TestOrigin.start(.onOwnAddress(3), handler: .bytes(1))
         await origin.stop()
-        let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: port, FaultOptions(.none))
+        let proxy = try FaultProxy.start(
+            beforeHost: OriginOptions.ownAddress(3), port: origin.port, FaultOptions(.none))
         // The reset may come before connecting is over, or behind it.
         await #expect(throws: TransportError.self) { try await RawClient(proxy).receiveAll() }
         #expect(proxy.counts.unreachable == 1)
