@@ -1,14 +1,8 @@
 package import MartletTransport
 
 extension ConnectionPool {
-    /// What an acquisition needs to know.
+    /// What an acquisition needs to know beside where to: numbers, which cost nothing to hand on.
     package struct Request: Sendable {
-        /// Where to.
-        package var destination: Destination
-        /// How a connection is opened.
-        package var dialer: Dialer
-        /// The proxy it leads through; where requests are handed to the proxy itself, the destination is the proxy's.
-        package var proxy: ProxyServer?
         /// Who goes first when several wait.
         package var priority: RequestPriority
         /// Who goes first of those that are equally urgent.
@@ -24,15 +18,11 @@ extension ConnectionPool {
 
         /// A request for a connection.
         package init(
-            destination: Destination, dialer: Dialer, proxy: ProxyServer? = nil,
             priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
             poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
             totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now()
         ) {
             self.start = start
-            self.destination = destination
-            self.dialer = dialer
-            self.proxy = proxy
             self.priority = priority
             self.order = order
             self.poolTimeout = poolTimeout

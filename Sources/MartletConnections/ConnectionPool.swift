@@ -65,34 +65,64 @@ package final class ConnectionPool: TimerTarget {
     // MARK: Taking a connection
 
     /// Asks for a connection.
+    /// - Parameters:
+    ///   - destination: Where to.
+    ///   - dialer: How a connection is opened.
+    ///   - proxy: The proxy it leads through; where requests are handed to the proxy itself, the destination is the
+    ///     proxy's.
+    ///   - request: What else the pool needs to know.
     /// - Throws: `.transport(.closed)` when the pool is shut down.
-    package func acquire(_ request: Request) throws(ExchangeError) -> Acquisition {
-        let key = ConnectionKey(
-            destination: request.destination, dialer: request.dialer.number, proxy: request.proxy)
-        let now = request.start
-        var decision = state.withLock { state in
-            // Nearly every request of a busy session: an idle connection, and nothing else to do.
-            if let id = state.machine.takeIdle(
-                key, priority: request.priority, order: request.order, now: PoolClock.now()),
-                let connection = state.connections[id.index]
-            {
-                state.reusedCount += 1
-                return Decision(candidate: (id, connection))
-            }
-            let admission = state.machine.request(
-                key, priority: request.priority, order: request.order, now: PoolClock.now())
-            return note(admission, request, now, &state)
+    package func acquire(
+        _ destination: consuming Destination, by dialer: Dialer, through proxy: ProxyServer? = nil,
+        _ request: Request
+    ) throws(ExchangeError) -> Acquisition {
+        let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
+        // Nearly every request of a busy session: an idle connection, and nothing else to do.
+        let candidate = idleConnection(key, request)
+        if let (id, connection) = candidate, connection.isQuiet(at: request.start) {
+            return .lease(Lease(connection: connection, id: id, isReused: true, pool: self))
         }
+        return try acquire(key, dialer, request, after: candidate)
+    }
+
+    /// The idle connection that a request gets where there is a good one.
+    private func idleConnection(_ key: ConnectionKey, _ request: Request) -> Candidate? {
+        state.withLock { state in
+            guard
+                let id = state.machine.takeIdle(
+                    key, priority: request.priority, order: request.order, now: PoolClock.now()),
+                let connection = state.connections[id.index]
+            else { return nil }
+            state.reusedCount += 1
+            return (id, connection)
+        }
+    }
+
+    /// Finds a request a connection, or its place in the line.
+    /// - Parameter refused: The one that it was given and that had ended, or spoken out of turn, while nobody looked
+    ///   (RFC 9112 §9.3): the next one, please.
+    @inline(never)
+    private func acquire(
+        _ key: ConnectionKey, _ dialer: Dialer, _ request: Request, after refused: Candidate?
+    ) throws(ExchangeError) -> Acquisition {
+        var refused = refused
         while true {
+            let decision = state.withLock { state in
+                let admission =
+                    if let refused {
+                        state.machine.checkoutRefused(refused.id, now: PoolClock.now())
+                    } else {
+                        state.machine.request(
+                            key, priority: request.priority, order: request.order, now: PoolClock.now())
+                    }
+                return note(admission, dialer, request, &state)
+            }
             run(decision.work)
             if let (id, connection) = decision.candidate {
-                if connection.isQuiet(at: now) {
+                if connection.isQuiet(at: request.start) {
                     return .lease(Lease(connection: connection, id: id, isReused: true, pool: self))
                 }
-                // It ended, or spoke out of turn, while nobody looked (RFC 9112 §9.3): the next one, please.
-                decision = state.withLock { state in
-                    note(state.machine.checkoutRefused(id, now: PoolClock.now()), request, now, &state)
-                }
+                refused = decision.candidate
                 continue
             }
             guard let ticket = decision.ticket else {
@@ -104,8 +134,11 @@ package final class ConnectionPool: TimerTarget {
         }
     }
 
+    /// A connection that lay idle, and is not looked at yet.
+    private typealias Candidate = (id: PoolConnectionID, connection: HTTP1Connection)
+
     private struct Decision {
-        var candidate: (PoolConnectionID, HTTP1Connection)?
+        var candidate: Candidate?
         var ticket: Ticket?
         var work: Work?
     }
@@ -130,7 +163,7 @@ package final class ConnectionPool: TimerTarget {
     }
 
     private func note(
-        _ admission: PoolMachine<ConnectionKey>.Admission, _ request: Request, _ now: MonotonicTime,
+        _ admission: PoolMachine<ConnectionKey>.Admission, _ dialer: Dialer, _ request: Request,
         _ state: inout State
     ) -> Decision {
         var decision = Decision()
@@ -140,10 +173,10 @@ package final class ConnectionPool: TimerTarget {
         }
         if let id = admission.waiter {
             let waiter = PoolWaiter(
-                id: id, pool: self, dialer: request.dialer, connectTimeout: request.connectTimeout,
-                poolTimeout: request.poolTimeout, now: now)
+                id: id, pool: self, dialer: dialer, connectTimeout: request.connectTimeout,
+                poolTimeout: request.poolTimeout, now: request.start)
             state.waiters[id] = waiter
-            state.dialers[request.dialer.number] = request.dialer
+            state.dialers[dialer.number] = dialer
             decision.ticket = Ticket(id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline)
         }
         decision.work = collect(admission.effects, &state)

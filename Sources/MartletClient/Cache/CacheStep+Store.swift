@@ -61,7 +61,7 @@ extension CacheStep {
         return Answer(
             call: call,
             channel: .cache(CachedBody(body, in: cache, of: response, ahead: ahead, loop: core.loop)),
-            connection: nil, head: answer.head, codings: codings, announcedByteCount: count,
+            head: answer.head, codings: codings, announcedByteCount: count,
             hasTrailers: response.hasTrailers, interim: [], attempts: 0, waited: call.start,
             caching: AnswerCaching(source, answer.status, setCookies: setCookies, isPreview: isPreview))
     }
@@ -72,7 +72,6 @@ extension CacheStep {
             status: 504, reason: "Gateway Timeout", fields: FieldBlock([("Content-Length", "0")]))
         return Answer(
             call: call, channel: .cache(CachedBody(.bytes([]), in: cache, of: nil, loop: core.loop)),
-            connection: nil,
             head: head, codings: [], announcedByteCount: 0, hasTrailers: false, interim: [], attempts: 0,
             waited: call.start, caching: AnswerCaching(.cache, status))
     }

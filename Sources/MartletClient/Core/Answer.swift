@@ -9,8 +9,6 @@ final class Answer: Sendable {
     let call: Call
     /// Where its body comes from.
     let channel: BodyChannel
-    /// The connection it came over; `nil` where it came from the cache.
-    private let connection: HTTP1Connection?
     /// The final head.
     let head: ResponseHead
     /// The codings to undo.
@@ -27,13 +25,12 @@ final class Answer: Sendable {
     let caching: AnswerCaching?
 
     init(
-        call: Call, channel: BodyChannel, connection: HTTP1Connection?, head: ResponseHead,
+        call: Call, channel: BodyChannel, head: ResponseHead,
         codings: [ContentCoding], announcedByteCount: UInt64?, hasTrailers: Bool, interim: [ResponseHead],
         attempts: Int, waited: MonotonicTime, caching: AnswerCaching? = nil
     ) {
         self.call = call
         self.channel = channel
-        self.connection = connection
         self.head = head
         self.codings = codings
         self.announcedByteCount = announcedByteCount
@@ -53,7 +50,7 @@ final class Answer: Sendable {
         caching: AnswerCaching? = nil
     ) -> Answer {
         Answer(
-            call: call, channel: channel ?? self.channel, connection: connection, head: head,
+            call: call, channel: channel ?? self.channel, head: head,
             codings: codings ?? self.codings, announcedByteCount: announcedByteCount,
             hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited,
             caching: caching ?? self.caching)
@@ -62,7 +59,7 @@ final class Answer: Sendable {
     /// The same answer once its body has gone elsewhere.
     var emptied: Answer {
         Answer(
-            call: call, channel: channel, connection: connection, head: head, codings: [],
+            call: call, channel: channel, head: head, codings: [],
             announcedByteCount: 0,
             hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited, caching: caching)
     }
@@ -89,7 +86,8 @@ final class Answer: Sendable {
     var metrics: HTTPMetrics { metricsSource.metrics }
 
     private var metricsSource: MetricsSource {
-        guard case .exchange(let exchange) = channel, let connection else { return .made(cachedMetrics) }
+        guard case .exchange(let exchange) = channel else { return .made(cachedMetrics) }
+        let connection = exchange.connection
         let timeline = exchange.timeline
         return .measured(
             MetricsSource.Measurement(

@@ -46,38 +46,40 @@ final class Call: Sendable {
     ) throws(HTTPError) {
         self.start = start ?? MonotonicTime.now()
         if method == .connect { throw Call.connectFault(url) }
-        self.method = method
-        self.fields =
-            options.idempotencyKey == nil ? fields : options.idempotencyKey?.added(to: fields) ?? fields
-        self.givenRequest = options.idempotencyKey == nil ? givenRequest : nil
-        if url.userInfo == nil {
-            urlCredentials = nil
-        } else {
-            urlCredentials = .basic(user: url.user ?? "", password: url.password ?? "")
-        }
-        let url = url.userInfo == nil ? url : url.withoutUserInfo
-        supplement = nil
-        hops = []
-        observer = nil
-        self.url = url
-        self.body = body
-        timeouts = options.timeouts ?? settings.configuration.timeouts
-        self.settings = settings
-        asksForCoding = Call.asksForCoding(fields, options, settings)
-        let isDemanded = options.decompresses == true && !options.isRaw
-        undoesCoding = asksForCoding || (isDemanded && fields[.range] == nil)
-        self.options = options
+        let address = url.userInfo == nil ? url : url.withoutUserInfo
+        // What is looked at is kept afterwards: it then need not be held twice.
         if settings.isWithoutProxies, options.proxy == nil {
             // Most calls.
             (proxy, isForwarded, hidesProxyAuthorization) = (nil, false, false)
         } else {
-            let found = try settings.proxy(for: url, options.proxy) {
-                givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields)
+            let found = try settings.proxy(for: address, options.proxy) {
+                givenRequest ?? HTTPRequest(method: method, url: address, headerFields: fields)
             }
             proxy = found
             isForwarded = found?.forwards(isSecure: url.scheme == .https) ?? false
             hidesProxyAuthorization = !isForwarded
         }
+        asksForCoding = Call.asksForCoding(fields, options, settings)
+        let isDemanded = options.decompresses == true && !options.isRaw
+        undoesCoding = asksForCoding || (isDemanded && fields[.range] == nil)
+        timeouts = options.timeouts ?? settings.configuration.timeouts
+        urlCredentials =
+            url.userInfo == nil ? nil : .basic(user: url.user ?? "", password: url.password ?? "")
+        if let key = options.idempotencyKey {
+            self.fields = key.added(to: fields)
+            self.givenRequest = nil
+        } else {
+            self.fields = fields
+            self.givenRequest = givenRequest
+        }
+        self.method = method
+        self.url = address
+        self.body = body
+        self.options = options
+        self.settings = settings
+        supplement = nil
+        hops = []
+        observer = nil
     }
 
     convenience init(

@@ -36,11 +36,12 @@ struct CallAttempts {
     /// Those of a call that was not begun.
     @inline(never)
     init(_ runner: CallRunner) {
+        // Made at once as it is to be: what is changed in place afterwards is copied as a whole.
+        composer = RequestComposer(
+            call: runner.call,
+            proxyAuthorization: runner.call.isForwarded
+                ? ProxyConvincing(call: runner.call, dialer: runner.dialer)?.unasked : nil)
         waited = runner.call.start
-        composer = RequestComposer(call: runner.call)
-        if runner.call.isForwarded {
-            composer.proxyAuthorization = ProxyConvincing(call: runner.call, dialer: runner.dialer)?.unasked
-        }
     }
 
     // MARK: The request
@@ -92,8 +93,8 @@ struct CallAttempts {
         let call = runner.call
         do throws(ExchangeError) {
             return try runner.core.pool.acquire(
+                call.destination, by: runner.dialer, through: call.proxy,
                 ConnectionPool.Request(
-                    destination: call.destination, dialer: runner.dialer, proxy: call.proxy,
                     priority: runner.priority, order: call.options.order ?? call.settings.configuration.order,
                     poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
                     totalDeadline: call.totalDeadline,
@@ -150,7 +151,7 @@ struct CallAttempts {
         switch try exchange.tryReceiveHead() {
         case .wouldBlock(let deadline, let clock): return .wait(until: deadline, clock)
         case .head(let head, let framing, let before):
-            interim += before
+            if !before.isEmpty { interim += before }
             if isToBeRepeated(runner, after: head) {
                 exchange.finish()
                 wantedRepeats += 1
@@ -200,7 +201,7 @@ struct CallAttempts {
             }
         runner.control.download?.update { $0.totalByteCount = length }
         return Answer(
-            call: runner.call, channel: .exchange(exchange), connection: exchange.connection, head: head,
+            call: runner.call, channel: .exchange(exchange), head: head,
             codings: codings,
             announcedByteCount: length, hasTrailers: framing == .chunked, interim: interim,
             attempts: number, waited: waited)

@@ -227,11 +227,11 @@ struct TunnelTests {
         let pool = ConnectionPool(
             limits: PoolLimits(), wireLimits: WireLimits(), loop: EventLoop.sharedOrStalled)
         defer { pool.shutDown() }
-        let request = ConnectionPool.Request(
-            destination: Destination(isSecure: true, host: "a.test", port: 443),
-            dialer: Dialer(settings: dial, loop: EventLoop.sharedOrStalled),
-            proxy: try ProxyServer("me:x@127.0.0.1:\(proxy.port)"))
-        guard case .ticket(let ticket) = try pool.acquire(request) else {
+        let acquisition = try pool.acquire(
+            Destination(isSecure: true, host: "a.test", port: 443),
+            by: Dialer(settings: dial, loop: EventLoop.sharedOrStalled),
+            through: try ProxyServer("me:x@127.0.0.1:\(proxy.port)"), ConnectionPool.Request())
+        guard case .ticket(let ticket) = acquisition else {
             Issue.record("a connection out of nothing")
             return
         }
