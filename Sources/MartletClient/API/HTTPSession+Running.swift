@@ -19,6 +19,11 @@ extension HTTPSession {
             return try await withTaskCancellationHandler {
                 if Task.isCancelled { throw CancellationError() }
                 guard call.isPlain, !core.events.isWatched else {
+                    if let answer = call.answerFromMemory(core, control) {
+                        defer { answer.finish() }
+                        log(call, answer)
+                        return try await consume(answer)
+                    }
                     return try await runObserved(
                         call, control, isRestartable: isRestartable, isDownload: isDownload, consume)
                 }

@@ -20,11 +20,8 @@ extension CacheStep {
 
     func stored(_ answer: CachedAnswer, isPreview: Bool = false) async throws -> Answer {
         let response = found[answer.variant]
-        let result = try await make(
-            answer, of: response, source: answer.isStale ? .staleCache : .cache, isPreview: isPreview)
-        cache.store.noteUse(of: response)
-        cache.store.promote(response)
-        cache.count(answer.isStale ? .staleHit : .hit, served: answer.byteCount(of: response))
+        let result = try await make(answer, of: response, source: answer.source, isPreview: isPreview)
+        cache.noteUse(of: response, answer)
         return result
     }
 
@@ -59,11 +56,9 @@ extension CacheStep {
         }
         control.download?.update { $0.totalByteCount = count }
         return Answer(
-            call: call,
-            channel: .cache(CachedBody(body, in: cache, of: response, ahead: ahead, loop: core.loop)),
-            head: answer.head, codings: codings, announcedByteCount: count,
-            hasTrailers: response.hasTrailers, interim: [], attempts: 0, waited: call.start,
-            caching: AnswerCaching(source, answer.status, setCookies: setCookies, isPreview: isPreview))
+            call, answer, CachedBody(body, in: cache, of: response, ahead: ahead, loop: core.loop),
+            of: response, codings: codings,
+            AnswerCaching(source, answer.status, setCookies: setCookies, isPreview: isPreview))
     }
 
     /// The answer where nothing else may answer (RFC 9111 §5.2.1.7).
@@ -108,7 +103,32 @@ extension CacheStep {
     }
 }
 
+extension Answer {
+    /// One of what is stored.
+    convenience init(
+        _ call: Call, _ answer: CachedAnswer, _ body: CachedBody, of response: StoredResponse,
+        codings: [ContentCoding], _ caching: AnswerCaching
+    ) {
+        self.init(
+            call: call, channel: .cache(body), head: answer.head, codings: codings,
+            announcedByteCount: answer.byteCount(of: response), hasTrailers: response.hasTrailers,
+            interim: [], attempts: 0, waited: call.start, caching: caching)
+    }
+}
+
+extension ResponseCache {
+    /// What is stored was served.
+    func noteUse(of response: StoredResponse, _ answer: CachedAnswer) {
+        store.noteUse(of: response)
+        store.promote(response)
+        count(answer.isStale ? .staleHit : .hit, served: answer.byteCount(of: response))
+    }
+}
+
 extension CachedAnswer {
+    /// Where it comes from.
+    var source: HTTPExchange.Source { isStale ? .staleCache : .cache }
+
     /// How many bytes of a stored body it has.
     func byteCount(of response: StoredResponse) -> UInt64 {
         switch content {

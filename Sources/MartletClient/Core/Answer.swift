@@ -86,7 +86,13 @@ final class Answer: Sendable {
     var metrics: HTTPMetrics { metricsSource.metrics }
 
     private var metricsSource: MetricsSource {
-        guard case .exchange(let exchange) = channel else { return .made(cachedMetrics) }
+        guard case .exchange(let exchange) = channel else {
+            let (ended, attempts) = (MonotonicTime.now(), attempts + call.hops.count)
+            guard let transfer = caching?.transfer else {
+                return .stored(start: call.start, ended: ended, attempts: attempts, hops: call.hops)
+            }
+            return .made(transfer.metrics.stored(call.start, ended, attempts, call.hops))
+        }
         let connection = exchange.connection
         let timeline = exchange.timeline
         return .measured(
@@ -95,16 +101,6 @@ final class Answer: Sendable {
                 attempts: attempts + call.hops.count, hops: call.hops, proxy: call.proxy?.description,
                 timeline: timeline, connection: connection.stream.information,
                 dial: exchange.isReused ? nil : connection.timings))
-    }
-
-    /// What has happened to an answer that the cache gave: the network's part of it is that of the transfer it shares.
-    private var cachedMetrics: HTTPMetrics {
-        var metrics = caching?.transfer?.metrics ?? HTTPMetrics()
-        metrics.attempts = attempts + call.hops.count
-        metrics.hops = call.hops
-        metrics.start = call.start
-        metrics.total = MonotonicTime.now().since(call.start)
-        return metrics
     }
 
     /// The exchange with the body that was collected of it.

@@ -7,6 +7,8 @@ enum MetricsSource: Sendable {
     indirect case made(HTTPMetrics)
     /// They are to be made of what was noted.
     case measured(Measurement)
+    /// They are to be made of what was noted of a call that no connection had to do with.
+    case stored(start: MonotonicTime, ended: MonotonicTime, attempts: Int, hops: [HTTPHop])
 
     /// What is noted of a call that came over a connection.
     struct Measurement: Sendable {
@@ -28,11 +30,25 @@ enum MetricsSource: Sendable {
         switch self {
         case .made(let metrics): metrics
         case .measured(let measurement): HTTPMetrics(measurement)
+        case .stored(let start, let ended, let attempts, let hops):
+            HTTPMetrics().stored(start, ended, attempts, hops)
         }
     }
 }
 
 extension HTTPMetrics {
+    /// Those of a call that the cache answered; before: those of the transfer that it shares.
+    func stored(
+        _ start: MonotonicTime, _ ended: MonotonicTime, _ attempts: Int, _ hops: [HTTPHop]
+    ) -> HTTPMetrics {
+        var metrics = self
+        metrics.attempts = attempts
+        metrics.hops = hops
+        metrics.start = start
+        metrics.total = ended.since(start)
+        return metrics
+    }
+
     init(_ measured: MetricsSource.Measurement) {
         self.init()
         attempts = measured.attempts

@@ -16,7 +16,7 @@ final class SessionSettings: Sendable {
     let environment: ProxyEnvironment
     /// Whether no call goes through a proxy unless it asks for one itself.
     let isWithoutProxies: Bool
-    /// Whether calls have more to them than one request.
+    /// Whether calls have more to them than one request, by what is set beside a cache.
     let hasSteps: Bool
     /// Whether each call is told to somebody: the delegate, interceptors, or instruments.
     let isObserved: Bool
@@ -35,7 +35,7 @@ final class SessionSettings: Sendable {
             || SessionSettings.isInstrumented
         hasSteps =
             isObserved || configuration.cookies != nil || configuration.retry.attempts > 1
-            || !configuration.authentication.isEmpty || configuration.cache != nil
+            || !configuration.authentication.isEmpty
         self.configuration = configuration
         #if Metrics
             meters = CallMeters(configuration.metricsFactory ?? MetricsSystem.factory)

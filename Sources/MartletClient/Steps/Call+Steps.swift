@@ -4,7 +4,10 @@ import MartletWire
 
 extension Call {
     /// Whether the call is one request, unless its answer leads on.
-    var isPlain: Bool {
+    var isPlain: Bool { isPlainBesideCache && settings.configuration.cache == nil }
+
+    /// The same, but for what a cache does.
+    var isPlainBesideCache: Bool {
         !settings.hasSteps && !options.hasSteps && urlCredentials == nil
     }
 

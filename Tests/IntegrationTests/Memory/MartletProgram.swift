@@ -9,6 +9,10 @@ enum MartletProgram {
     /// Whether it is there: building the tests of one target alone leaves it out.
     static let isBuilt = FileManager.default.isExecutableFile(atPath: path)
 
-    /// Whether the tests run under a sanitizer, as `Scripts/sanitize.sh` says.
-    static let isSanitized = ProcessInfo.processInfo.environment["MARTLET_SANITIZED"] != nil
+    /// The sanitizer that the tests run under, as `Scripts/sanitize.sh` says.
+    private static let sanitizer = ProcessInfo.processInfo.environment["MARTLET_SANITIZED"]
+    /// Whether there is one.
+    static let isSanitized = sanitizer != nil
+    /// Whether it is that of threads, which keeps its own memory in files, and so dies of a limit on their size.
+    static let isThreadSanitized = sanitizer == "thread"
 }

@@ -27,7 +27,7 @@ struct SessionEventTests {
     }
 
     /// All events until the session's end.
-    private static func all(_ events: SessionEvents) async -> [SessionEvent] {
+    static func all(_ events: SessionEvents) async -> [SessionEvent] {
         var all: [SessionEvent] = []
         for await event in events { all.append(event) }
         return all
