@@ -8,7 +8,7 @@ enum BatchReply {
         let head = exchange.rawHead
         return bytes([
             ("seq", sequence), ("ok", .bool(true)), ("status", .number(head.status)),
-            ("reason", .latin1(Array(head.reason.utf8))), ("headers", fields(head.fields)),
+            ("reason", .latin1(head.reasonBytes)), ("headers", fields(head.fields)),
             ("body", .latin1(exchange.body)), ("url", .string(exchange.url.absoluteString)),
             (
                 "interim",

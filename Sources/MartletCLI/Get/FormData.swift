@@ -20,12 +20,12 @@ struct FormData: Sendable {
         switch part {
         case .raw(let text): return Array(text.utf8)
         case .binary(let text), .json(let text):
-            return text.hasPrefix("@")
-                ? try InputFile.contents(of: String(text.dropFirst())) : Array(text.utf8)
+            return text.begins(with: "@")
+                ? try InputFile.contents(of: text.rest(behind: text.startIndex)) : Array(text.utf8)
         case .data(let text):
-            guard text.hasPrefix("@") else { return Array(text.utf8) }
+            guard text.begins(with: "@") else { return Array(text.utf8) }
             // As curl: line breaks and NULs of the file are left out.
-            return try InputFile.contents(of: String(text.dropFirst())).filter {
+            return try InputFile.contents(of: text.rest(behind: text.startIndex)).filter {
                 $0 != 10 && $0 != 13 && $0 != 0
             }
         case .encoded(let text): return try encoded(text)
@@ -34,10 +34,12 @@ struct FormData: Sendable {
 
     /// `text`, `=text`, `name=text`, `@file`, `name@file`; the name is taken as it is.
     private static func encoded(_ text: String) throws(UsageError) -> [UInt8] {
-        guard let mark = text.firstIndex(where: { $0 == "=" || $0 == "@" }) else { return escaped(text.utf8) }
+        // As curl: where both stand in it, `=` is the one that counts.
+        let equals = text.first("=")
+        guard let mark = equals ?? text.first("@") else { return escaped(text.utf8) }
         let name = Array(text[..<mark].utf8)
-        let rest = String(text[text.index(after: mark)...])
-        let content = text[mark] == "@" ? try InputFile.contents(of: rest) : Array(rest.utf8)
+        let rest = text.rest(behind: mark)
+        let content = equals == nil ? try InputFile.contents(of: rest) : Array(rest.utf8)
         let value = escaped(content)
         return name.isEmpty ? value : name + [UInt8(ascii: "=")] + value
     }

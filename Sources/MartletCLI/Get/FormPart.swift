@@ -8,6 +8,8 @@ struct FormPart: Hashable, Sendable {
     /// Whether `@`, `<` and `;` are characters as any other: `--form-string`.
     var isLiteral: Bool
 
+    private typealias Scalars = Substring.UnicodeScalarView
+
     /// What a part is made of.
     private enum Source {
         case text, file, contents
@@ -27,11 +29,12 @@ struct FormPart: Hashable, Sendable {
     }
 
     private func addition() throws(UsageError) -> (inout MultipartForm) -> Void {
-        guard let mark = text.firstIndex(of: "=") else { throw fault("there is no =") }
+        guard let mark = text.first("=") else { throw fault("there is no =") }
         let name = String(text[..<mark])
-        var rest = text[text.index(after: mark)...]
+        // By scalars: a mark is one also where a combining character follows it.
+        var rest = text.unicodeScalars[mark...].dropFirst()
         if isLiteral {
-            let value = String(rest)
+            let value = String(String.UnicodeScalarView(rest))
             return { $0.field(name, value) }
         }
         var source = Source.text
@@ -60,8 +63,7 @@ struct FormPart: Hashable, Sendable {
     }
 
     /// `;type=…;filename=…`, in any order; what belongs to neither is part of the type, or means nothing.
-    private func attributes(_ rest: inout Substring) throws(UsageError) -> (type: String?, filename: String?)
-    {
+    private func attributes(_ rest: inout Scalars) throws(UsageError) -> (type: String?, filename: String?) {
         var type: String?
         var filename: String?
         var isInType = false
@@ -70,40 +72,41 @@ struct FormPart: Hashable, Sendable {
             let parameter = rest
             let blanks = rest.prefix { $0 == " " || $0 == "\t" }
             rest = rest.dropFirst(blanks.count)
-            if rest.hasPrefix("type=") {
+            if rest.starts(with: "type=".unicodeScalars) {
                 rest = rest.dropFirst(5)
                 type = FormPart.word(&rest)
                 guard type?.contains("/") == true else { throw fault("the type has no /") }
                 isInType = true
-            } else if rest.hasPrefix("filename=") {
+            } else if rest.starts(with: "filename=".unicodeScalars) {
                 rest = rest.dropFirst(9)
                 filename = FormPart.word(&rest)
                 isInType = false
-            } else if rest.hasPrefix("headers=") || rest.hasPrefix("encoder=") {
+            } else if ["headers=", "encoder="].contains(where: { rest.starts(with: $0.unicodeScalars) }) {
                 throw fault("“headers=” and “encoder=” are not supported")
             } else {
                 _ = FormPart.word(&rest)
-                if isInType { type? += ";" + parameter[..<rest.startIndex] }
+                if isInType { type? += ";" + String(parameter[..<rest.startIndex]) }
             }
         }
-        guard rest.isEmpty else { throw fault("“\(rest)” behind a file's name") }
+        guard rest.isEmpty else { throw fault("“\(String(rest))” behind a file's name") }
         return (type, filename)
     }
 
     /// What stands before the next semicolon, blanks at its end left out; or between quotes, with backslashes.
-    private static func word(_ rest: inout Substring, endsAtComma: Bool = false) -> String {
+    private static func word(_ rest: inout Scalars, endsAtComma: Bool = false) -> String {
         if rest.first == "\"", let quoted = quoted(rest) {
             rest = quoted.rest
             return quoted.word
         }
         let word = rest.prefix { $0 != ";" && !(endsAtComma && $0 == ",") }
         rest = rest[word.endIndex...]
-        return String(word.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+        let end = word.lastIndex { $0 != " " && $0 != "\t" }
+        return end.map { String(word[...$0]) } ?? ""
     }
 
     /// A word in quotes, and what is behind it; `nil` when something else than an end is.
-    private static func quoted(_ text: Substring) -> (word: String, rest: Substring)? {
-        var word = ""
+    private static func quoted(_ text: Scalars) -> (word: String, rest: Scalars)? {
+        var word = String.UnicodeScalarView()
         var isEscaped = false
         var index = text.index(after: text.startIndex)
         while index < text.endIndex {
@@ -117,7 +120,7 @@ struct FormPart: Hashable, Sendable {
                 isEscaped = true
             } else if character == "\"" {
                 let rest = text[index...].drop { $0 == " " || $0 == "\t" }
-                return rest.isEmpty || rest.first == ";" || rest.first == "," ? (word, rest) : nil
+                return rest.isEmpty || rest.first == ";" || rest.first == "," ? (String(word), rest) : nil
             } else {
                 word.append(character)
             }

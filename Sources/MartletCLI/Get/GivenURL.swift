@@ -5,7 +5,14 @@ enum GivenURL {
     /// The text with `http://` before it where nothing is.
     static func completed(_ text: String, takesBracesLiterally: Bool) throws(UsageError) -> String {
         if !takesBracesLiterally { try refusePatterns(in: text) }
-        return text.contains("://") ? text : "http://\(text)"
+        return hasScheme(text) ? text : "http://\(text)"
+    }
+
+    /// Whether a scheme is written. `http:/x` has one, and is none of a host named `http`.
+    private static func hasScheme(_ text: String) -> Bool {
+        if text.holds("://") { return true }
+        let start = text.prefix(7).lowercased()
+        return start.begins(with: "http:/") || start.begins(with: "https:/")
     }
 
     /// The URL.

@@ -5,7 +5,7 @@ enum HeadText {
     /// A head with its empty line.
     static func bytes(of head: ResponseHead) -> [UInt8] {
         var bytes = Array("\(head.version.text) \(head.status)".utf8)
-        bytes += Array(" \(head.reason)\r\n".utf8)
+        bytes += [32] + head.reasonBytes + [13, 10]
         return bytes + lines(of: head.fields) + [13, 10]
     }
 

@@ -14,18 +14,18 @@ struct HeaderLines: Sendable {
 
     /// Reads one more line.
     mutating func add(_ line: String) throws(UsageError) {
-        guard let mark = line.firstIndex(where: { $0 == ":" || $0 == ";" }) else {
+        guard let mark = line.first(":", ";") else {
             throw UsageError("option -H: “\(line)” has no colon")
         }
         let text = line[..<mark]
         guard let name = HTTPField.Name(String(text)) else {
             throw UsageError("option -H: “\(text)” is not a field name")
         }
-        let value = line[line.index(after: mark)...].drop { $0 == " " || $0 == "\t" }
+        let value = String(line.rest(behind: mark).unicodeScalars.drop { $0 == " " || $0 == "\t" })
         guard HeaderLines.isValid(value) else {
             throw UsageError("option -H: the value of \(name.rawName) has a control character")
         }
-        if line[mark] == ";" {
+        if line.unicodeScalars[mark] == ";" {
             guard value.isEmpty else { throw UsageError("option -H: “\(line)” has no colon") }
             fields.append(HTTPField(name: name, value: ""))
         } else if value.isEmpty {
@@ -34,8 +34,14 @@ struct HeaderLines: Sendable {
             }
             omitted.insert(name)
         } else {
-            fields.append(HTTPField(name: name, value: String(value)))
+            fields.append(HTTPField(name: name, value: value))
         }
+    }
+
+    /// The value of an option that becomes a field's.
+    static func checked(_ value: String, _ option: String) throws(UsageError) -> String {
+        guard isValid(value) else { throw UsageError("option \(option): the value has a control character") }
+        return value
     }
 
     /// Control characters would split the request.

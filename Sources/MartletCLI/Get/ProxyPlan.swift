@@ -50,11 +50,11 @@ enum ProxyPlan {
     }
 
     private static func credentials(_ text: String) throws(UsageError) -> ProxyCredentials {
-        guard let colon = text.firstIndex(of: ":") else {
+        guard let colon = text.first(":") else {
             throw UsageError("the proxy's user has no password: write USER:PASSWORD")
         }
         return ProxyCredentials(
-            user: String(text[..<colon]), password: String(text[text.index(after: colon)...]))
+            user: String(text[..<colon]), password: text.rest(behind: colon))
     }
 
     private static func tls(_ wish: Wish) -> TLSSettings {
@@ -70,6 +70,6 @@ enum ProxyPlan {
 
     /// The address of a SOCKS proxy that is written without a scheme.
     static func socks(_ address: String, _ scheme: String) -> String {
-        address.contains("://") ? address : "\(scheme)://\(address)"
+        address.holds("://") ? address : "\(scheme)://\(address)"
     }
 }

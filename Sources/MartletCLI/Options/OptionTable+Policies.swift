@@ -59,7 +59,12 @@ extension OptionTable {
             "cookie", "b", "DATA|FILE",
             "send cookies, 'name=value; …', or read them from a file and keep what comes"
         ) {
-            if $1.contains("=") { $0.transfer.cookies.append($1) } else { $0.transfer.cookieFiles.append($1) }
+            (group, text) throws(UsageError) in
+            if text.first("=") != nil {
+                group.transfer.cookies.append(try HeaderLines.checked(text, "-b"))
+            } else {
+                group.transfer.cookieFiles.append(text)
+            }
         },
         .value("cookie-jar", "c", "FILE", "write all cookies to a file in the end; - for standard output") {
             $0.transfer.cookieOutput = $1

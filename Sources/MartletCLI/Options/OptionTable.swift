@@ -23,16 +23,17 @@ enum OptionTable {
         .flag("head", "I", "ask for the head alone, and show it") { $0.transfer.isHead = true },
         .flag("get", "G", "put the data into the query, and use GET") { $0.transfer.putsDataInQuery = true },
         .value("user-agent", "A", "TEXT", "what User-Agent says; empty for none") {
-            $0.transfer.userAgent = $1
+            (group, text) throws(UsageError) in
+            group.transfer.userAgent = try HeaderLines.checked(text, "-A")
         },
         .value("referer", "e", "URL", "what Referer says") { (group, text) throws(UsageError) in
             guard !text.hasSuffix(";auto") else {
                 throw UsageError("option -e: “;auto” is not supported")
             }
-            group.transfer.referer = text
+            group.transfer.referer = try HeaderLines.checked(text, "-e")
         },
         .value("range", "r", "FIRST-LAST", "ask for a part of the resource, in bytes") {
-            $0.transfer.range = $1
+            (group, text) throws(UsageError) in group.transfer.range = try HeaderLines.checked(text, "-r")
         },
         .flag("compressed", nil, "ask for a content coding and undo it") { $0.transfer.isCompressed = true },
         .flag("raw", nil, "undo neither chunks nor content coding") { $0.transfer.isRaw = true },
@@ -109,7 +110,13 @@ enum OptionTable {
             $0.transfer.headsFile = $1
         },
         .value("write-out", "w", "FORMAT", "print this when a transfer is over, with curl's variables") {
-            $0.transfer.writeOut = $1
+            (group, text) throws(UsageError) in
+            guard text.begins(with: "@") else {
+                group.transfer.writeOut = text
+                return
+            }
+            let format = try InputFile.contents(of: text.rest(behind: text.startIndex))
+            group.transfer.writeOut = String(decoding: format, as: UTF8.self)
         },
         .flag("fail", "f", "no body, and exit code 22, from status 400 on") {
             $0.transfer.failsOnStatus = true

@@ -57,11 +57,12 @@ enum OptionValues {
 
     /// A header line, or a file of them.
     static func header(_ line: String, _ group: inout OptionGroup) throws(UsageError) {
-        guard line.hasPrefix("@") else {
+        guard line.begins(with: "@") else {
             group.transfer.headerLines.append(line)
             return
         }
-        let text = String(decoding: try InputFile.contents(of: String(line.dropFirst())), as: UTF8.self)
+        let text = String(
+            decoding: try InputFile.contents(of: line.rest(behind: line.startIndex)), as: UTF8.self)
         for line in text.split(whereSeparator: \.isNewline) {
             group.transfer.headerLines.append(String(line))
         }

@@ -52,14 +52,17 @@ final class WriteBehind: Sendable {
     /// Whether the worker has nothing to do.
     var isIdle: Bool { state.withLock { !$0.isWriting } }
 
-    /// Has a block written; waits until the one before is.
+    /// Has a block written; waits until the one before is. A sink that has said that it wants no more gets none.
     /// - Throws: What an earlier write threw.
     func write(_ block: FileBlock) async throws(StorageError) {
         await waitForWorker()
-        try state.withLock { state throws(StorageError) in
+        let isWanted = try state.withLock { state throws(StorageError) in
             if let failure = state.failure { throw failure }
+            guard !state.isSated else { return false }
             state.isWriting = true
+            return true
         }
+        guard isWanted else { return }
         BlockingWorkers.shared.submit {
             var failure: StorageError?
             var isSated = false

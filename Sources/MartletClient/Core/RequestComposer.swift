@@ -31,6 +31,15 @@ struct RequestComposer {
         }
     }
 
+    /// What a form's parts are told apart by, where the type that was given for it does not say so: nobody could read it
+    /// (RFC 2046 §5.1.1).
+    private func missingBoundary(in value: String) -> String? {
+        guard let type = call.body.contentType, type.hasPrefix("multipart/"),
+            let given = MediaType(value), given.type == "multipart", given["boundary"] == nil
+        else { return nil }
+        return MediaType(type)?["boundary"]
+    }
+
     private func refusal(_ message: String) -> HTTPError {
         HTTPError(.invalidRequest, phase: .preparing, message: message, origin: call.url.origin.description)
     }
@@ -57,6 +66,10 @@ struct RequestComposer {
             }
             if call.hidesProxyAuthorization, field.name == .proxyAuthorization { continue }
             if field.name == .connection, RequestComposer.names("close", field.value) { keepsAlive = false }
+            if field.name == .contentType, let boundary = missingBoundary(in: field.value) {
+                try encoder.field(name: "Content-Type", value: "\(field.value); boundary=\(boundary)")
+                continue
+            }
             try RequestComposer.encode(field, &encoder)
         }
         if let lines = call.settings.defaultLines, call.options.omittedFields.isEmpty, lines.suit(fields) {

@@ -56,9 +56,13 @@ extension DownloadRun {
         let (part, keeps) = state.withLock { ($0.part, $0.keeps && $0.machine.isResumable) }
         guard let part else { return false }
         if keeps, let (_, record, epoch) = snapshot() {
-            let fault = await note(record, in: part, epoch: epoch)
+            switch await note(record, in: part, epoch: epoch) {
             // What could not be synced is not to be trusted, not by another run either.
-            guard case .unsynced? = fault else { return true }
+            case .unsynced: break
+            // Where the one before stands, another run goes on from there.
+            case .unwritten: if part.record() != nil { return true }
+            case nil, .outdated, .taken: return true
+            }
         }
         await BlockingWorkers.shared.run { part.discard() }
         return false

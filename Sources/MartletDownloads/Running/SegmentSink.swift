@@ -96,7 +96,8 @@ final class SegmentSink: BlockSink {
 
     /// The file, which is opened with the first bytes: for a small body, that is the same piece of work.
     private func file(_ state: inout State) -> OpenFile? {
-        if let file = state.file { return file }
+        // Where it could not be opened, what comes next is not the beginning any more.
+        if state.file != nil || state.failure != nil { return state.file }
         do {
             state.file = try opening().file
         } catch {

@@ -6,17 +6,27 @@ package struct ResponseHead: Sendable, Equatable {
     package var status: Int
     /// The reason phrase: empty when missing, UTF-8 when valid, else Latin-1.
     package var reason: String
+    /// Whether the reason phrase was read as Latin-1.
+    package var isReasonLatin1: Bool
     /// The fields in the order received.
     package var fields: FieldBlock
 
     /// Makes a head of its parts; encoders check them, this does not.
     package init(
-        version: WireVersion = .http11, status: Int, reason: String = "", fields: FieldBlock = FieldBlock()
+        version: WireVersion = .http11, status: Int, reason: String = "", fields: FieldBlock = FieldBlock(),
+        isReasonLatin1: Bool = false
     ) {
         self.version = version
         self.status = status
         self.reason = reason
+        self.isReasonLatin1 = isReasonLatin1
         self.fields = fields
+    }
+
+    /// The reason phrase as it came.
+    package var reasonBytes: [UInt8] {
+        guard isReasonLatin1 else { return Array(reason.utf8) }
+        return reason.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
     }
 
     /// Whether this is an interim response (1xx, RFC 9110 §15.2).

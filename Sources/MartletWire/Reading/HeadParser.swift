@@ -18,6 +18,7 @@ package struct HeadParser: Sendable {
     /// 0 until the status line was read.
     private var status = 0
     private var reason = ""
+    private var isReasonLatin1 = false
 
     /// Makes a parser at the start of a head.
     package init(limits: WireLimits = .default) {
@@ -30,6 +31,7 @@ package struct HeadParser: Sendable {
         section.reset()
         status = 0
         reason = ""
+        isReasonLatin1 = false
     }
 
     /// Reads on.
@@ -54,7 +56,8 @@ package struct HeadParser: Sendable {
         while let line = try section.nextLine(unread) {
             if line.isEmpty {
                 return ResponseHead(
-                    version: version, status: status, reason: reason, fields: section.block(unread))
+                    version: version, status: status, reason: reason, fields: section.block(unread),
+                    isReasonLatin1: isReasonLatin1)
             }
             try section.addField(unread, line: line)
         }
@@ -116,6 +119,8 @@ package struct HeadParser: Sendable {
                 throw section.valueFault(unread[index], at: index)
             }
             reason = StartLine.reason(unread, in: range)
+            // UTF-8 is as long as what it was read from.
+            isReasonLatin1 = reason.utf8.count != range.count
         }
         status = value
     }

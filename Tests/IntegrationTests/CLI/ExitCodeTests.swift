@@ -46,11 +46,24 @@ struct ExitCodeTests {
         arguments: [
             ("ftp://host/", 1), ("file:///etc/passwd", 1), ("http://", 3), ("http://ho st/", 3),
             ("http://host:99999/", 3), ("http://[::1/", 3), ("http://host/{a,b}", 3),
+            // They have a scheme, and are not of a host that is named like one.
+            ("https://\u{301}a.test/x", 3), ("http://\u{200D}a.test/x", 3), ("http:/x", 3),
             ("http://no-such-host.invalid/", 6), ("http://127.0.0.1:1/", 7),
         ])
     func url(_ url: String, _ status: Int32) async throws {
         let run = try await Program.run("-sS", url)
         #expect(run.status == status, "\(run.errors)")
+    }
+
+    @Test(
+        "A line break in what becomes a field is refused, and nothing is sent",
+        arguments: ["-A", "-e", "-b", "-r", "-H"])
+    func lineBreak(_ option: String) async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let run = try await Program.run("-sS", option, "a: b=c\r\nX: y", origin.url("/"))
+            #expect(run.status == 2, "\(run.errors)")
+            #expect(origin.connectionCount == 0)
+        }
     }
 
     @Test("A content coding that cannot be undone is exit code 61")

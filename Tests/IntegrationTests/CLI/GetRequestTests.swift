@@ -40,6 +40,21 @@ struct GetRequestTests {
         Case(arguments: ["--data-urlencode", "=ä", "--data-urlencode", "f@text"]) {
             $0.body == "%C3%A4&f=one+%0Atwo%0A"
         },
+        // Where both marks stand in it, the equals sign is the one that counts, and no file is read.
+        Case(arguments: ["--data-urlencode", "me@text=1"]) { $0.body == "me@text=1" },
+        // A combining mark behind a mark makes it no other one.
+        Case(arguments: ["--data-urlencode", "a=\u{301}b"]) { $0.body == "a=%CC%81b" },
+        Case(arguments: ["-b", "a=\u{200D}b"]) { $0.header("cookie") == "a=\u{200D}b" },
+        Case(arguments: ["-H", "X-Mark:\u{301}v"]) { $0.header("x-mark") == "\u{301}v" },
+        Case(arguments: ["-F", "a=\u{301}b;type=text/x"]) {
+            $0.body?.contains("Content-Type: text/x\r\n\r\n\u{301}b\r\n") == true
+        },
+        Case(arguments: ["-F", "a=b", "-H", "Content-Type: multipart/related"]) {
+            guard let type = $0.header("content-type"), type.hasPrefix("multipart/related; boundary="),
+                let mark = type.firstIndex(of: "=")
+            else { return false }
+            return $0.body?.hasPrefix("--" + type[type.index(after: mark)...] + "\r\n") == true
+        },
         Case(arguments: ["--json", "{\"a\":", "--json", "1}"]) {
             $0.method == "POST" && $0.body == "{\"a\":1}" && $0.header("accept") == "application/json"
                 && $0.header("content-type") == "application/json"

@@ -81,6 +81,26 @@ struct FullDiskTests {
         }
     }
 
+    @Test("D4: what came while no room could be set aside is not taken for the beginning")
+    func noRoomAtFirst() async throws {
+        let large = RangeVersion(12 << 20, entityTag: "\"large\"")
+        // Faster than it can be written, so that more has come when setting room aside fails: once.
+        try await RangeScene.with(RangeConduct(large)) { scene in
+            let trace =
+                "exec strace -f -qq -o /dev/null -e trace=fallocate"
+                + " -e inject=fallocate:error=ENOSPC:when=1 \"$0\" \"$@\""
+            for _ in 0..<4 {
+                let child = try await DownloadsChild.run(
+                    ["one", scene.url, scene.path.string, "checkpoint=50", "attempts=1"], through: trace)
+                #expect(child.line("failed diskFull") != nil, "\(child)")
+                let run = try await scene.run()
+                #expect(run.value != nil, "\(run.log)")
+                #expect(try scene.folder.version(of: RangeScene.name, among: [large]) == 0)
+                try FileManager.default.removeItem(atPath: scene.path.string)
+            }
+        }
+    }
+
     @Test(
         "D9: a limit on the size of files is an error, not the end of the process",
         .enabled(if: !Sanitizer.isOfThreads, "that limit is one on a sanitizer's own memory"),

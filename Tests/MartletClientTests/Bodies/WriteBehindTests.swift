@@ -1,0 +1,31 @@
+import MartletStorage
+import Synchronization
+import Testing
+
+@testable import MartletClient
+
+@Suite("Blocks that are written behind the reader")
+struct WriteBehindTests {
+    /// A sink that wants nothing more.
+    private final class Sated: BlockSink {
+        let count = Mutex(0)
+
+        func write(_ bytes: RawSpan) -> Bool {
+            count.withLock { $0 += 1 }
+            return false
+        }
+    }
+
+    @Test("A sink that wants no more gets no block that was filled meanwhile")
+    func sated() async throws {
+        let sink = Sated()
+        let writer = WriteBehind(sink, expected: nil)
+        let (first, second) = (try await writer.emptyBlock(), try await writer.emptyBlock())
+        _ = first.append([1])
+        _ = second.append([2])
+        try await writer.write(first)
+        try await writer.write(second)
+        try await writer.finish()
+        #expect(sink.count.withLock { $0 } == 1)
+    }
+}
