@@ -71,7 +71,8 @@ package enum NetscapeCookieFile {
     private static func flag(_ isSet: Bool) -> [UInt8] { Array((isSet ? "TRUE" : "FALSE").utf8) }
 
     private static func bool(_ field: ArraySlice<UInt8>) -> Bool? {
-        switch String(decoding: field.prefix(6), as: UTF8.self) {
+        // In any case of letters, as curl reads it.
+        switch String(decoding: field.prefix(6), as: UTF8.self).uppercased() {
         case "TRUE": true
         case "FALSE": false
         default: nil

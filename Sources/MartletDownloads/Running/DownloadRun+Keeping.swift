@@ -65,6 +65,7 @@ extension DownloadRun {
             }
         }
         await BlockingWorkers.shared.run { part.discard() }
+        state.withLock { $0.isDiscarded = true }
         return false
     }
 

@@ -36,6 +36,8 @@ final class DownloadRun: Sendable {
         var controls: [UInt64: TransferControl] = [:]
         var toldAt = MonotonicTime(nanoseconds: 0)
         var keeps = true
+        /// Whether what came is gone: nothing could go on from it.
+        var isDiscarded = false
         /// The last beginning that is in need of an empty file; 0 for none.
         var begunAnew: UInt32 = 0
 
@@ -263,7 +265,7 @@ final class DownloadRun: Sendable {
                 state.toldAt = now
                 var progress = DownloadProgress()
                 let machine = state.machine
-                progress.completedByteCount = machine.plan?.writtenCount ?? 0
+                progress.completedByteCount = state.isDiscarded ? 0 : machine.plan?.writtenCount ?? 0
                 progress.totalByteCount = machine.plan?.total
                 progress.resumedByteCount = machine.resumedByteCount
                 progress.receivedByteCount = machine.receivedByteCount

@@ -25,8 +25,13 @@ package struct ResponseHead: Sendable, Equatable {
 
     /// The reason phrase as it came.
     package var reasonBytes: [UInt8] {
-        guard isReasonLatin1 else { return Array(reason.utf8) }
-        return reason.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+        (isReasonLatin1 ? ByteText.latin1Bytes(reason) : nil) ?? Array(reason.utf8)
+    }
+
+    /// Heads that say the same are equal, however their reason phrases were written.
+    package static func == (left: ResponseHead, right: ResponseHead) -> Bool {
+        left.version == right.version && left.status == right.status && left.reason == right.reason
+            && left.fields == right.fields
     }
 
     /// Whether this is an interim response (1xx, RFC 9110 §15.2).

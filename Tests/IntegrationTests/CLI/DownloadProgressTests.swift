@@ -45,6 +45,20 @@ struct DownloadProgressTests {
         }
     }
 
+    @Test("What nothing can go on from is not said to be kept when the time is over")
+    func nothingKept() async throws {
+        try await DownloadScene.run { scene in
+            let run = try await scene.download([
+                "--progress", "json", "-m", "1", scene.origin.url("/stall/100"),
+            ])
+            #expect(run.status == 28, "\(run.errors)")
+            let objects = try DownloadScene.objects(run.errors)
+            let failed = try #require(objects.first { $0["event"] as? String == "failed" }, "\(run.errors)")
+            #expect(failed["kept"] as? Int == 0)
+            #expect(scene.names.isEmpty, "\(scene.names)")
+        }
+    }
+
     @Test("Off a terminal there are lines, without control characters, whatever was asked for")
     func plain() async throws {
         try await DownloadScene.run { scene in

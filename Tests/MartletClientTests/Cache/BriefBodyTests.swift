@@ -139,6 +139,14 @@ struct BriefBodyTests {
         }
     }
 
+    @Test("One that has failed answers nobody who asks behind it")
+    func failed() throws {
+        let (flight, member, _) = try flight(length: 10)
+        flight.end(.failed(CancellationError()))
+        #expect(flight.join() == nil)
+        member.leave()
+    }
+
     @Test("What came before the total clock ran out is in the error")
     func timedOut() async throws {
         let signals = SignalBox()

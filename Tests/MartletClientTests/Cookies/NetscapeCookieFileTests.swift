@@ -42,6 +42,12 @@ struct NetscapeCookieFileTests {
         #expect(cookies.map(\.isSecure) == [false, true])
     }
 
+    @Test("Words for yes and no may be in any case of letters")
+    func lowerCase() throws {
+        let cookie = try #require(read("x.org\ttrue\t/\tFalse\t0\ta\tb").cookies.first)
+        #expect(!cookie.isHostOnly && !cookie.isSecure && cookie.value == "b")
+    }
+
     @Test("A value may hold tabs")
     func tabs() {
         #expect(read("x.org\tFALSE\t/\tFALSE\t0\ta\tb\tc\td").cookies.map(\.value) == ["b\tc\td"])

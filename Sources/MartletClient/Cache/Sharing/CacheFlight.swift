@@ -93,12 +93,14 @@ final class CacheFlight: Sendable {
 
     // MARK: Taking part
 
-    /// Takes part; `nil` where it is too late: nobody was left, what came first is gone, or what is asked for has changed.
+    /// Takes part; `nil` where it is too late: nobody was left, what came first is gone, what is asked for has changed, or it has
+    /// failed: that is no answer to who asks behind it.
     func join() -> FlightMember? {
         guard isCurrent() else { return nil }
         let number = state.withLock { state -> UInt64? in
             let isReadable = !state.isUnreadable && state.stored >= state.start
             guard !state.isGivenUp, !state.isWithdrawn, state.start == 0 || isReadable else { return nil }
+            if case .failed = state.end { return nil }
             switch state.landing {
             case nil, .transfer: break
             default: return nil
