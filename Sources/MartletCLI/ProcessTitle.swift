@@ -16,7 +16,7 @@ enum ProcessTitle {
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }
             let text = unsafe String(cString: argument)
-            for secret in secrets where text.hasSuffix(secret.suffix) {
+            for secret in secrets where text.ends(with: secret.suffix) {
                 let end = text.utf8.count - secret.keptByteCount
                 let start = text.utf8.count - secret.suffix.utf8.count
                 for offset in start..<max(start, end) {
@@ -32,15 +32,15 @@ enum ProcessTitle {
         let options = group.transfer
         var values = options.cookies
         values += [options.user, options.bearer, options.proxy.user, options.passphrase].compactMap { $0 }
-        if let certificate = options.certificate, let colon = certificate.firstIndex(of: ":") {
-            values.append(String(certificate[certificate.index(after: colon)...]))
+        if let certificate = options.certificate, let colon = certificate.first(":") {
+            values.append(certificate.rest(behind: colon))
         }
         for line in options.headerLines {
-            guard let colon = line.firstIndex(of: ":"),
+            guard let colon = line.first(":"),
                 HeadText.isSecret(line[..<colon])
                     || group.queue.secretNames.contains(line[..<colon].lowercased())
             else { continue }
-            values.append(String(line[line.index(after: colon)...]))
+            values.append(line.rest(behind: colon))
         }
         var secrets = values.map { Secret(suffix: $0) }
         for url in options.urls + [options.proxy.address].compactMap({ $0 }) {

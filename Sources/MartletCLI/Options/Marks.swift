@@ -12,6 +12,9 @@ extension StringProtocol {
     /// Whether it begins with some marks.
     func begins(with marks: String) -> Bool { utf8.starts(with: marks.utf8) }
 
+    /// Whether it ends with a text.
+    func ends(with text: String) -> Bool { utf8.reversed().starts(with: text.utf8.reversed()) }
+
     /// Whether some marks stand in it.
     func holds(_ marks: String) -> Bool {
         var rest = Array(utf8)[...]

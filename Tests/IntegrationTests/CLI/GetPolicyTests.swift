@@ -56,13 +56,14 @@ struct GetPolicyTests {
         } run: { origin in
             let path = "/\(UUID().uuidString)"
             let run = try await Program.run(
-                "-sS", "-ume:s3cret", "-H", "Cookie: s3cret", "-b", "k=s3cret", "--pass", "s3cret",
+                "-sS", "-ume:s3cret", "-H", "Cookie: s3cret", "-H", "Authorization:\u{301}t0ken", "-b",
+                "k=s3cret", "--pass", "s3cret",
                 "http://you:s3cret@\(origin.address)\(path)")
             #expect(run.status == 0, "\(run.errors)")
             let stars = { String(repeating: "*", count: $0) }
             #expect(
                 run.text
-                    == "-sS -u\(stars(9)) -H Cookie:\(stars(7)) -b \(stars(8)) --pass \(stars(6))"
+                    == "-sS -u\(stars(9)) -H Cookie:\(stars(7)) -H Authorization:\(stars(7)) -b \(stars(8)) --pass \(stars(6))"
                     + " http://\(stars(10))@\(origin.address)\(path)")
         }
     }
