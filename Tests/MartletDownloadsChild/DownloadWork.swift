@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Martlet
+import MartletDownloads
 import SystemPackage
 
 /// What a child does, with the settings that its words name.
@@ -41,6 +42,8 @@ struct DownloadWork {
         if let collision = settings["collision"].flatMap({ DownloadOptions.Collision(rawValue: $0) }) {
             options.collision = collision
         }
+        // Whoever stands still is meant to.
+        options.patience = .seconds(300)
         return options
     }
 

@@ -49,7 +49,7 @@ package struct MessageDates: Equatable, Sendable {
         else {
             return nil
         }
-        return HTTPDate(ByteText.string(first), now: now)?.secondsSinceEpoch
+        return HTTPDate(ByteText.string(first), now: now, ignoresCase: true)?.secondsSinceEpoch
     }
 
     private static func age(_ fields: FieldBlock) -> Int64 {

@@ -15,6 +15,9 @@ package final class BandwidthGroup: Sendable {
         governor.leave(number)
     }
 
+    /// What limits, this one and the session's, did to the bodies received since the last look.
+    package func look() -> BandwidthHold { governor.hold(transfer: number, .down) }
+
     /// Changes the limit; those that wait are judged anew at once.
     package func setLimit(_ limit: BandwidthLimit) {
         governor.setLimit(limit, ofTransfer: number)

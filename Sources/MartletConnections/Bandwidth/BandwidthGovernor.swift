@@ -80,6 +80,12 @@ package final class BandwidthGovernor: TimerTarget {
         }
     }
 
+    /// What the limits did to a transfer with a number since the last look.
+    package func hold(transfer number: UInt64, _ direction: TransferDirection) -> BandwidthHold {
+        guard isActive(direction) else { return .unlimited }
+        return state.withLock { $0.machines[direction]?.hold(transfer: number) ?? .unlimited }
+    }
+
     /// A transfer with a limit of its own has ended.
     package func leave(_ number: UInt64) {
         transferCount.subtract(1, ordering: .relaxed)

@@ -38,6 +38,9 @@ package struct BandwidthMachine: Sendable {
     private var transfers: [UInt64: TokenBucket] = [:]
     private var hostSweep = BandwidthMachine.hostSweepCount
     private var line: [Request] = []
+    /// Whether anything had to wait of what a transfer with a number of its own asked since it was last looked at; `nil` where
+    /// it asked nothing.
+    private var hasWaited: [UInt64: Bool] = [:]
     /// The buckets that did not suffice for somebody in the line.
     private var closed: Set<Scope> = []
     private var wake: MonotonicTime?
@@ -81,8 +84,18 @@ package struct BandwidthMachine: Sendable {
             transfers[number]?.change(to: rate, now: now)
         } else {
             transfers[number] = nil
+            hasWaited[number] = nil
         }
         return advance(to: now)
+    }
+
+    /// What the limits did to a transfer since the last look.
+    package mutating func hold(transfer number: UInt64) -> BandwidthHold {
+        guard isActive else { return .unlimited }
+        guard let hasWaited = hasWaited.removeValue(forKey: number) else {
+            return line.contains { $0.lane.transfer == number } ? .held : .idle
+        }
+        return hasWaited ? .held : .free
     }
 
     /// A transfer wants to move bytes.
@@ -92,11 +105,15 @@ package struct BandwidthMachine: Sendable {
     ) -> Effects {
         var effects = Effects(wake: wake)
         let request = Request(number: number, lane: lane, wanted: max(1, wanted))
-        if let granted = serve(request, now, isAlone: line.isEmpty) {
+        let granted = serve(request, now, isAlone: line.isEmpty)
+        if let granted {
             effects.grants = [(number, granted)]
         } else {
             line.append(request)
             effects.wake = wake
+        }
+        if let transfer = lane.transfer {
+            hasWaited[transfer] = granted == nil || hasWaited[transfer] == true
         }
         return effects
     }

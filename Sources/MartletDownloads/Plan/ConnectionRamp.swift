@@ -48,14 +48,19 @@ package struct ConnectionRamp: Sendable {
         since = now
     }
 
+    /// How many more there may be beside so many.
+    package func room(beside count: Int) -> Int { max(0, ceiling - count) }
+
     /// Bytes came, on whichever connection.
     package mutating func add(_ count: UInt64) {
         bytes += count
     }
 
     /// Looks whether there should be more or fewer.
-    /// - Parameter active: How many receive now.
-    package mutating func look(active: Int, now: MonotonicTime) {
+    /// - Parameters:
+    ///   - active: How many receive now.
+    ///   - isHeldBack: Whether they could be faster, and are held to a limit of our own: none is added then.
+    package mutating func look(active: Int, isHeldBack: Bool = false, now: MonotonicTime) {
         if let lifts = ceilingLifts, now >= lifts {
             ceilingLifts = nil
             ceiling = min(limit, allowance)
@@ -69,6 +74,7 @@ package struct ConnectionRamp: Sendable {
                 enter(.steady, now)
                 return
             }
+            guard !isHeldBack else { return }
             target += 1
             enter(.growing, now)
         case .steady:

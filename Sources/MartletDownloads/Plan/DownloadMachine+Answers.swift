@@ -60,7 +60,7 @@ extension DownloadMachine {
             guard range.upperBound == total || mayAskForParts else {
                 // What follows could not be shown to be of the same state: it has to come in one piece.
                 forget()
-                ranges = .refused
+                if options.resumption == .unverified { isWhole = true } else { ranges = .refused }
                 return (.leave, .cancelled, [])
             }
             plan?.claim(id, range, now: now)
@@ -142,8 +142,10 @@ extension DownloadMachine {
         return (.leave, .cancelled, cancelAll(but: question.id) + begun(reason, now))
     }
 
-    private mutating func begun(_ reason: DownloadEvent.RestartReason, _ now: MonotonicTime) -> [Effect] {
-        generation += 1
+    private mutating func begun(
+        _ reason: DownloadEvent.RestartReason, behindFailure isBroken: Bool = false, _ now: MonotonicTime
+    ) -> [Effect] {
+        count(beginningBehindFailure: isBroken)
         forget()
         receiving = []
         ramp.restart(now: now)
@@ -153,7 +155,7 @@ extension DownloadMachine {
     private func generationsAreOver(
         _ reason: DownloadEvent.RestartReason, asked: DownloadQuestion?, _ facts: AnswerFacts?
     ) -> HTTPError? {
-        guard generation >= DownloadMachine.generationLimit else { return nil }
+        guard refusedGenerations >= DownloadMachine.generationLimit else { return nil }
         let (code, what): (HTTPError.Code, String) =
             switch reason {
             case .changed: (.representationChanged, "the file changed on the server again and again")
@@ -208,7 +210,8 @@ extension DownloadMachine {
     }
 
     /// Goes on with what is missing; anew, where a broken stream cannot be taken up again.
-    private mutating func goOn(_ now: MonotonicTime) -> [Effect] {
+    /// - Parameter isBroken: Whether a failure is the reason, and one that the settings bear.
+    private mutating func goOn(behindFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
         guard let plan, transfers.isEmpty, !plan.isComplete, !mayAskForParts,
             !(options.resumption == .unverified && ranges == .usable)
         else { return fill(now) }
@@ -217,8 +220,8 @@ extension DownloadMachine {
             forget()
             return fill(now)
         }
-        if let error = generationsAreOver(reason, asked: nil, nil) { return fail(error) }
-        return begun(reason, now) + fill(now)
+        if !isBroken, let error = generationsAreOver(reason, asked: nil, nil) { return fail(error) }
+        return begun(reason, behindFailure: isBroken, now) + fill(now)
     }
 
     private mutating func failed(
@@ -246,7 +249,8 @@ extension DownloadMachine {
         for effect in effects { if case .cancel(let id) = effect { plan?.release(id, now: now) } }
         ramp.restart(now: now)
         if delay > .zero { retryAt = now.advanced(by: delay) }
-        return effects + [.tell(.retrying(error, after: delay, failures: failures))] + goOn(now)
+        return effects + [.tell(.retrying(error, after: delay, failures: failures))]
+            + goOn(behindFailure: true, now)
     }
 
     // MARK: Errors

@@ -1,4 +1,5 @@
 package import MartletClient
+package import MartletConnections
 package import MartletTransport
 
 /// What one download does: which requests it makes, which bytes it takes, when it gives up.
@@ -49,7 +50,7 @@ package struct DownloadMachine: Sendable {
     package static let probeByteCount: UInt64 = 8 << 20
     /// How much is asked for again where nothing but the bytes themselves can show that they are the same: 64 KiB.
     package static let overlapByteCount: UInt64 = 64 << 10
-    /// How often a download may begin, the first time included.
+    /// How often a download may begin, the first time included, since the server had another file or refused its parts.
     package static let generationLimit = 3
 
     /// Where the file is by the caller's word.
@@ -79,6 +80,17 @@ package struct DownloadMachine: Sendable {
     var ramp: ConnectionRamp
     /// How many times it began.
     package var generation: UInt32 = 1
+    /// How many of those times count against ``generationLimit``: not those behind a failure, of which there are as many as
+    /// the settings say.
+    var refusedGenerations = 1
+    /// How far bytes came since it began last.
+    private var reached: UInt64 = 0
+    /// How far they came in any of the earlier beginnings with the same file: what comes again is no progress.
+    private var furthest: UInt64 = 0
+    /// Whether the file is asked for in one piece, as nothing shows its parts to be of one state; they may be asked for where
+    /// that was chosen, and only to go on with.
+    var isWhole = false
+    private var pacing = PacingJudgement()
     /// Failures since the last byte.
     var failures = 0
     var hasProgressed = false
@@ -176,6 +188,15 @@ package struct DownloadMachine: Sendable {
         hasNews = false
     }
 
+    /// It begins anew.
+    /// - Parameter isBroken: Whether it does since a transfer failed that cannot be taken up again.
+    mutating func count(beginningBehindFailure isBroken: Bool) {
+        generation += 1
+        furthest = isBroken ? max(furthest, reached) : 0
+        reached = 0
+        if !isBroken { refusedGenerations += 1 }
+    }
+
     // MARK: Requests
 
     /// Makes as many requests as there should be.
@@ -198,7 +219,12 @@ package struct DownloadMachine: Sendable {
             return nil
         }
         let id = lastTransfer + 1
-        guard let range = self.plan?.claim(id, now: now) else { return nil }
+        // Together they are as fast as they may be: whoever takes over from another only has it drop what is on its way.
+        let (takesOver, inOnePiece) = (!pacing.isHeldBack, !mayAskForParts)
+        let others = transfers.isEmpty || !takesOver ? 0 : ramp.room(beside: transfers.count + 1)
+        let claim = self.plan?.claim(
+            id, takesOver: takesOver, inOnePiece: inOnePiece, others: others, now: now)
+        guard let range = claim else { return nil }
         lastTransfer = id
         var question = DownloadQuestion(
             id: id, url: place ?? original, range: range, condition: dropsCondition ? nil : known?.condition)
@@ -213,7 +239,7 @@ package struct DownloadMachine: Sendable {
 
     private mutating func first() -> DownloadQuestion {
         lastTransfer += 1
-        let asksForPart = ranges == .usable && ramp.limit > 1
+        let asksForPart = ranges == .usable && ramp.limit > 1 && !isWhole
         return DownloadQuestion(
             id: lastTransfer, url: place ?? original,
             range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil, condition: nil)
@@ -225,10 +251,12 @@ package struct DownloadMachine: Sendable {
     }
 
     /// Looks at what time has brought: another connection, the end of a wait, a checkpoint.
-    package mutating func tick(_ now: MonotonicTime) -> [Effect] {
+    /// - Parameter hold: What limits of our own did to the transfers since the last look.
+    package mutating func tick(_ now: MonotonicTime, hold: BandwidthHold = .unlimited) -> [Effect] {
         guard !isOver else { return [] }
+        pacing.look(hold)
         if let retryAt, now >= retryAt { self.retryAt = nil }
-        if isSegmented { ramp.look(active: receiving.count, now: now) }
+        if isSegmented { ramp.look(active: receiving.count, isHeldBack: pacing.isHeldBack, now: now) }
         var effects = fill(now)
         if hasNews, !isCheckpointing, now.since(lastCheckpoint) >= interval {
             (hasNews, isCheckpointing) = (false, true)
@@ -263,7 +291,10 @@ package struct DownloadMachine: Sendable {
         receivedByteCount += count
         guard !isOver, transfers[id] != nil, let place = plan?.accept(id, count, now: now) else { return nil }
         ramp.add(place.count)
-        if place.count > 0 { hasProgressed = true }
+        if place.count > 0 {
+            reached = max(reached, place.offset + place.count)
+            if reached > furthest { hasProgressed = true }
+        }
         return place
     }
 
@@ -313,13 +344,13 @@ package struct DownloadMachine: Sendable {
 
     /// The checksum was wrong: where bytes of several requests might be of several states, it begins once more.
     package mutating func mismatched(_ error: HTTPError, now: MonotonicTime) -> [Effect] {
-        guard isUnproven, generation < DownloadMachine.generationLimit else {
+        guard isUnproven, refusedGenerations < DownloadMachine.generationLimit else {
             isOver = true
             return [.fail(error)]
         }
         isOver = false
         ranges = .refused
-        generation += 1
+        count(beginningBehindFailure: false)
         forget()
         ramp.restart(now: now)
         return [.tell(.restarted(.changed))] + fill(now)

@@ -105,19 +105,30 @@ package struct SegmentPlan: Sendable {
     // MARK: Asking
 
     /// Gives a transfer bytes to fetch; nil where there are none for it.
-    /// - Parameter id: The number of the transfer, new.
-    package mutating func claim(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
-        if let gap = missing().first {
+    /// - Parameters:
+    ///   - id: The number of the transfer, new.
+    ///   - takesOver: Whether it may be given what another one was given and has not fetched.
+    ///   - inOnePiece: Whether it is given all of the first gap.
+    ///   - others: How many transfers may join soon: each is left its share, since the rates of the first moments promise too
+    ///     much.
+    package mutating func claim(
+        _ id: UInt64, takesOver: Bool = true, inOnePiece: Bool = false, others: Int = 0, now: MonotonicTime
+    ) -> Range<UInt64>? {
+        let gaps = missing()
+        if let gap = gaps.first {
             // The first missing byte is on its way: what holds the others up is whoever fetches it.
-            if gap.lowerBound >= windowEnd { return takeOver(id, now: now) }
+            if gap.lowerBound >= windowEnd { return takesOver ? takeOver(id, now: now) : nil }
             // Where the end is not known, one transfer goes on to it.
-            var end = total == nil ? gap.upperBound : gap.lowerBound + min(gap.byteCount, chunk(at: now))
+            let isWhole = total == nil || inOnePiece
+            let share = others > 0 ? gaps.reduce(0) { $0 + $1.byteCount } / UInt64(others + 1) : .max
+            let chunk = min(chunk(at: now), max(share, SegmentPlan.smallestChunk))
+            var end = isWhole ? gap.upperBound : gap.lowerBound + min(gap.byteCount, chunk)
             // A rest that would not be worth a request is asked for at once.
             if gap.upperBound - end < SegmentPlan.smallestChunk / 2 { end = gap.upperBound }
             if total != nil { end = min(end, windowEnd) }
             return enter(id, gap.lowerBound..<end, now)
         }
-        return takeOver(id, now: now)
+        return takesOver ? takeOver(id, now: now) : nil
     }
 
     /// The first byte that may not be asked for yet.
@@ -168,7 +179,9 @@ package struct SegmentPlan: Sendable {
         for (number, claim) in claims where claim.rest > 0 && claim.rival == nil {
             // Whose rival has written all of it has only not heard of it yet.
             if written.contains(wholly: claim.position..<claim.range.upperBound) { continue }
-            let seconds = Double(claim.rest) / max(rates[number] ?? 0, 1)
+            let rate = rates[number] ?? 0
+            if rate == 0, claim.rate.silence(at: now) <= patience { continue }
+            let seconds = Double(claim.rest) / max(rate, 1)
             if seconds > patience, seconds > victim?.seconds ?? 0 {
                 victim = (number, claim, seconds)
             }

@@ -21,6 +21,9 @@ package struct TransferRate: Sendable {
     /// For how long it has been measured, in seconds.
     package func age(at now: MonotonicTime) -> Double { TransferRate.seconds(from: start, to: now) }
 
+    /// For how long nothing has come, in seconds.
+    package func silence(at now: MonotonicTime) -> Double { TransferRate.seconds(from: newest, to: now) }
+
     /// Bytes came.
     package mutating func add(_ count: UInt64, at now: MonotonicTime) {
         turn(at: now)

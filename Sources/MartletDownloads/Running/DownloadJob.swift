@@ -123,6 +123,9 @@ package final class DownloadJob: Sendable {
         bandwidth.setLimit(BandwidthLimit(down: rate))
     }
 
+    /// What limits did to its transfers since this was last asked.
+    var hold: BandwidthHold { bandwidth.look() }
+
     /// Removes what has come, when it does not run.
     /// - Throws: An `HTTPError` with the code `.alreadyInProgress` where it runs elsewhere.
     package func discard() async throws {

@@ -194,7 +194,7 @@ final class DownloadRun: Sendable {
                 return state.machine.ended(id, end, now: now, random: DownloadRun.chance())
             case .tick:
                 state.machine.allow(segments: session.segmentLimit, now: now)
-                return state.machine.tick(now)
+                return state.machine.tick(now, hold: job.hold)
             case .checkpointed:
                 state.machine.checkpointed(now)
                 return []

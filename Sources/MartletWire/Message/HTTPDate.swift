@@ -13,9 +13,11 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
     ///   - text: the field value.
     ///   - now: the present, for the two-digit years of RFC 850: a date more than 50 years ahead of it lies a
     ///     century back. Without it 70...99 mean the 20th century and 00...69 the 21st.
-    package init?(_ text: String, now: HTTPDate? = nil) {
+    ///   - ignoresCase: whether names of days and months, and `GMT`, may be in any case, as caches should have it
+    ///     (RFC 9111 §4.2); elsewhere dates are case-sensitive.
+    package init?(_ text: String, now: HTTPDate? = nil, ignoresCase: Bool = false) {
         guard text.utf8.count <= 64 else { return nil }
-        var reader = HTTPDateReader(Array(text.utf8))
+        var reader = HTTPDateReader(Array(text.utf8), ignoresCase: ignoresCase)
         guard let seconds = reader.read(now: now?.secondsSinceEpoch) else { return nil }
         secondsSinceEpoch = seconds
     }

@@ -2,9 +2,14 @@
 /// parts.
 struct HTTPDateReader {
     private let bytes: [UInt8]
+    private let ignoresCase: Bool
     private var position = 0
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    /// - Parameter ignoresCase: Whether letters may be in any case.
+    init(_ bytes: [UInt8], ignoresCase: Bool = false) {
+        self.bytes = bytes
+        self.ignoresCase = ignoresCase
+    }
 
     /// Seconds since the epoch, or nil when the text is none of the forms.
     mutating func read(now: Int64?) -> Int64? {
@@ -70,7 +75,7 @@ struct HTTPDateReader {
 
     private mutating func month() -> Int? {
         guard let name = letters(),
-            let index = CivilDate.months.firstIndex(where: { $0.utf8.elementsEqual(name) })
+            let index = CivilDate.months.firstIndex(where: { isSame(name, as: $0) })
         else { return nil }
         return index + 1
     }
@@ -81,7 +86,11 @@ struct HTTPDateReader {
 
     private func isWeekday(_ name: ArraySlice<UInt8>) -> Bool {
         (name.count == 3 ? CivilDate.weekdays : HTTPDateReader.longWeekdays)
-            .contains { $0.utf8.elementsEqual(name) }
+            .contains { isSame(name, as: $0) }
+    }
+
+    private func isSame(_ part: ArraySlice<UInt8>, as text: String) -> Bool {
+        ignoresCase ? ByteClass.equalsIgnoringCase(part, text.utf8.span) : text.utf8.elementsEqual(part)
     }
 
     private mutating func letters() -> ArraySlice<UInt8>? {
@@ -103,7 +112,7 @@ struct HTTPDateReader {
 
     private mutating func take(_ text: String) -> Bool {
         let end = position + text.utf8.count
-        guard end <= bytes.count, bytes[position..<end].elementsEqual(text.utf8) else { return false }
+        guard end <= bytes.count, isSame(bytes[position..<end], as: text) else { return false }
         position = end
         return true
     }

@@ -48,6 +48,8 @@ struct FreshnessTests {
         Row("Date: {0}\nExpires: -1\nLast-Modified: {-864000}", false, after: 0, lifetime: 0),
         Row("Date: {0}\nExpires:\nLast-Modified: {-864000}", false, after: 0),
         Row("Date: {0}\nExpires: 3600", false),
+        Row("Date: {0}\nExpires: fri, 15 jan 2027 09:00:00 gmt", true, lifetime: 3600),
+        Row("Date: FRI, 15 JAN 2027 08:00:00 GMT\nExpires: {3600}", true, lifetime: 3600),
         Row("Date: {0}\nExpires: Fri, 15 Jan 2027 09:00:00 +0100", false),
         Row("Date: {0}\nExpires: Fri, 15 Jan 2027 9:00:00 GMT", false),
         Row("Date: {0}\nExpires: Fri, 15 Jan 2027 09:00:00", false),

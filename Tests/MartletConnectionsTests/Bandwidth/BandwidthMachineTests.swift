@@ -201,4 +201,27 @@ struct BandwidthMachineTests {
         #expect(bucket.available(at: MonotonicTime(nanoseconds: 1)) == 0)
         #expect(bucket.available(at: now.advanced(by: .milliseconds(50))) == 50)
     }
+
+    @Test("Whether limits hold a transfer back is told of what it asked since the last look")
+    func holds() {
+        let now = MonotonicTime(nanoseconds: 1_000_000_000)
+        var machine = BandwidthMachine()
+        #expect(machine.hold(transfer: 7) == .unlimited)
+        _ = machine.setRates(total: .bytesPerSecond(1_000), perHost: nil, now: now)
+        let lane = BandwidthLane(transfer: 7)
+        #expect(machine.hold(transfer: 7) == .idle)
+        // The burst passes without a wait.
+        #expect(machine.request(1, 50, in: lane, now: now).grants.count == 1)
+        #expect(machine.hold(transfer: 7) == .free)
+        #expect(machine.request(2, 50, in: lane, now: now).grants.isEmpty)
+        #expect(machine.hold(transfer: 7) == .held)
+        // It still waits, and another one does not.
+        #expect(machine.hold(transfer: 7) == .held && machine.hold(transfer: 8) == .idle)
+        #expect(machine.advance(to: now.advanced(by: .seconds(1))).grants.count == 1)
+        #expect(machine.hold(transfer: 7) == .idle)
+        _ = machine.request(3, 50, in: lane, now: now.advanced(by: .seconds(1)))
+        machine.cancel(3)
+        _ = machine.setRate(nil, ofTransfer: 7, now: now)
+        #expect(machine.hold(transfer: 7) == .idle)
+    }
 }

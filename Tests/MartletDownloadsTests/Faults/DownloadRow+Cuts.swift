@@ -64,7 +64,8 @@ extension DownloadRow {
             one, acts: [.onRequest(1) { $0.fault = OriginFault(.stall, afterBodyBytes: cut) }]),
         .complete(0),
         change: {
-            $0.stallTimeout = .milliseconds(300)
+            // So long that the first bytes come before it is over.
+            $0.stallTimeout = .seconds(2)
             // On a machine that stands still the clock may end good connections too.
             $0.retry.attempts = 1_000
         },

@@ -61,7 +61,9 @@ struct DownloadMachineTests {
         #expect(!download.machine.isResumable || download.machine.plan?.isComplete == true)
     }
 
-    @Test("N2: A stream without ranges that breaks begins anew, three times in all")
+    @Test(
+        "N2: A stream without ranges that breaks begins anew as often as failures are borne, and ends with the last"
+    )
     func noRangesCut() throws {
         var file = SimulatedFile(byteCount: 20 * DownloadMachineTests.mebibyte)
         file.hasRanges = false
@@ -71,12 +73,51 @@ struct DownloadMachineTests {
             return reply
         }
         download.run()
-        #expect(download.error?.code == .rangeRefused && download.asked.count == 3)
-        #expect(download.restarts == [.rangesRefused, .rangesRefused])
+        // What came before comes again: that is no progress.
+        #expect(download.error?.code == .connectionLost && download.asked.count == 6)
+        #expect(download.restarts == Array(repeating: .rangesRefused, count: 5))
         #expect(download.error?.keptByteCount == nil)
     }
 
-    @Test("N7: Without a validator there are no parts, and a cut begins anew, three times in all")
+    @Test("N2: A stream without ranges that gets further each time may break any number of times")
+    func noRangesFurther() throws {
+        var file = SimulatedFile(byteCount: 20 * DownloadMachineTests.mebibyte)
+        file.hasRanges = false
+        var download = try SimulatedDownload { [file] question, number in
+            var reply = try file.reply(question)
+            reply.cut = UInt64(number) * 2 << 20
+            return reply
+        }
+        download.run()
+        #expect(download.isComplete && download.asked.count == 10 && download.mixedCount == 0)
+        #expect(Set(download.waits) == [.milliseconds(250)])
+        // Less than once before is none, even where it is more than last time.
+        var wavering = try SimulatedDownload { [file] question, number in
+            var reply = try file.reply(question)
+            reply.cut = number == 1 ? 8 << 20 : UInt64(number) << 20
+            return reply
+        }
+        wavering.run()
+        #expect(wavering.error?.code == .connectionLost && wavering.asked.count == 6)
+    }
+
+    @Test("N2: A file that changed is another one: its first bytes are progress")
+    func changedWithoutRanges() throws {
+        let old = SimulatedFile(byteCount: 20 * DownloadMachineTests.mebibyte)
+        let new = SimulatedFile(
+            byteCount: 20 * DownloadMachineTests.mebibyte, tag: "\"two\"", version: 2, hasRanges: false)
+        var choice = options(1)
+        choice.retry.attempts = 3
+        var download = try SimulatedDownload(choice) { question, number in
+            var reply = try (number <= 2 ? old : new).reply(question)
+            reply.cut = number < 3 ? 8 << 20 : number < 6 ? 1 << 20 : nil
+            return reply
+        }
+        download.run()
+        #expect(download.isComplete && download.version == 2 && download.asked.count == 6)
+    }
+
+    @Test("N7: Without a validator there are no parts, and a cut begins anew as often as failures are borne")
     func noValidator() throws {
         var file = SimulatedFile(byteCount: 20 * DownloadMachineTests.mebibyte)
         file.tag = nil
@@ -90,8 +131,37 @@ struct DownloadMachineTests {
             return reply
         }
         broken.run()
-        #expect(broken.error?.code == .notResumable && broken.asked == ["-", "-", "-"])
-        #expect(broken.restarts == [.notResumable, .notResumable])
+        #expect(broken.error?.code == .connectionLost && broken.asked == Array(repeating: "-", count: 6))
+        #expect(broken.restarts == Array(repeating: .notResumable, count: 5))
+    }
+
+    @Test(
+        "N7: Where unproven resumption is chosen, a file of several parts is asked for whole, and can be taken up"
+    )
+    func unverifiedLarge() throws {
+        var file = SimulatedFile(byteCount: 20 * DownloadMachineTests.mebibyte)
+        file.tag = nil
+        var choice = options()
+        choice.resumption = .unverified
+        var download = try SimulatedDownload(choice) { [file] question, number in
+            var reply = try file.reply(question)
+            if number == 2 { reply.cut = 5 << 20 }
+            return reply
+        }
+        download.run(seconds: 1)
+        #expect(download.machine.isResumable && download.asked == ["bytes=0-8388607", "-"])
+        download.run()
+        #expect(download.isComplete && download.asked.last == "bytes=5177344-20971519")
+        #expect(download.questions.count == 3 && download.restarts.isEmpty && download.machine.isUnproven)
+        // What it leaves when the budget is used up, another run goes on with.
+        choice.retry.attempts = 0
+        var broken = try SimulatedDownload(choice) { [file] question, _ in
+            var reply = try file.reply(question)
+            reply.cut = 5 << 20
+            return reply
+        }
+        broken.run()
+        #expect(broken.error?.keptByteCount == 5 << 20)
     }
 
     @Test("N7: Where unproven resumption is chosen, the last 64 KiB are fetched again and compared")

@@ -1,4 +1,5 @@
 import MartletClient
+import MartletConnections
 import MartletDownloads
 import MartletTransport
 import Testing
@@ -43,6 +44,34 @@ struct DownloadSpeedTests {
         }
         #expect(victim != nil)
         #expect(slow.seconds <= 1.3 * free.seconds, "\(slow.seconds) s, and \(free.seconds) s without")
+    }
+
+    @Test(
+        "Where a limit of our own binds, no connection is added, and nobody takes over what another has asked for"
+    )
+    func heldBack() throws {
+        let file = SimulatedFile(byteCount: 40_000_000)
+        func run(_ hold: @escaping (SimulatedDownload) -> BandwidthHold) throws -> SimulatedDownload {
+            var options = DownloadOptions()
+            options.segments = 4
+            var download = try SimulatedDownload(options) { question, _ in try file.reply(question) }
+            download.speed = { id, download in
+                2e6 / Double(max(1, download.activeCount)) * (id % 2 == 0 ? 0.25 : 1.75)
+            }
+            download.hold = hold
+            download.run()
+            #expect(download.isComplete)
+            return download
+        }
+        func askedByteCount(_ download: SimulatedDownload) -> UInt64 {
+            download.questions.reduce(0) {
+                $0 + min($1.range?.upperBound ?? 0, file.byteCount) - ($1.range?.lowerBound ?? 0)
+            }
+        }
+        let held = try run { _ in .held }
+        #expect(askedByteCount(held) == file.byteCount)
+        let free = try run { _ in .free }
+        #expect(askedByteCount(free) > file.byteCount)
     }
 
     @Test("N19: of 64 connections one that stands still does not hold up the others")

@@ -43,6 +43,21 @@ struct SegmentPlanTests {
         #expect(small.claim(1, now: start)?.upperBound == small.total)
     }
 
+    @Test("Each transfer that may join soon is left its share, however fast the first moments were")
+    func shares() {
+        var plan = SegmentPlan(total: 24 << 20)
+        #expect(plan.claim(1, now: start) == 0..<4 << 20)
+        _ = bring(&plan, 1, 1 << 20, at: after(0.01))
+        #expect(plan.claim(2, others: 3, now: after(0.05)) == 4 << 20..<9 << 20)
+        #expect(plan.claim(3, others: 2, now: after(0.1)) == 9 << 20..<14 << 20)
+        #expect(plan.claim(4, others: 1, now: after(0.15)) == 14 << 20..<19 << 20)
+        #expect(plan.claim(5, now: after(0.2)) == 19 << 20..<24 << 20)
+        // What is missing in all counts, and nothing smaller than the smallest chunk is made of it.
+        var gaps = SegmentPlan(total: 5 << 20, written: RangeSet([2 << 20..<4 << 20]))
+        _ = gaps.claim(1, others: 8, now: start)
+        #expect(gaps.claims[1]?.range == 0..<1 << 20)
+    }
+
     @Test("What is there is not asked for, and what is beyond the end counts as not there")
     func resumed() {
         var plan = SegmentPlan(total: 100, written: RangeSet([0..<10, 20..<30, 90..<200]))
@@ -118,6 +133,16 @@ struct SegmentPlanTests {
         #expect(further?.upperBound == end)
         #expect(further.map { $0.byteCount > 10 * SegmentPlanTests.mebibyte } == true)
         #expect(plan.claims[3]?.rival == nil)
+    }
+
+    @Test("N19: A transfer that stands still is left alone for as long as the settings bear with it")
+    func bearing() {
+        var plan = SegmentPlan(total: 4 << 20, patience: .seconds(60))
+        _ = plan.claim(1, now: start)
+        _ = bring(&plan, 1, 1 << 20, at: after(0.5))
+        #expect(plan.claim(2, now: after(3)) == nil)
+        #expect(plan.claim(2, now: after(60)) == nil)
+        #expect(plan.claim(2, now: after(61)) != nil)
     }
 
     @Test("A transfer that has just begun is not raced for all it has")

@@ -1,4 +1,5 @@
 import MartletClient
+import MartletConnections
 import MartletTransport
 import Testing
 
@@ -61,6 +62,8 @@ struct SimulatedDownload {
     let reply: (DownloadQuestion, Int) throws -> Reply
     /// How fast a transfer is, in bytes a second.
     var speed: (UInt64, SimulatedDownload) -> Double = { _, _ in 5e6 }
+    /// What limits of our own do to the transfers.
+    var hold: (SimulatedDownload) -> BandwidthHold = { _ in .unlimited }
     /// What full jitter draws.
     var chance = 0.5
 
@@ -142,7 +145,7 @@ struct SimulatedDownload {
 
     mutating func advance(_ step: Duration) {
         if now >= nextTick {
-            perform(machine.tick(now))
+            perform(machine.tick(now, hold: hold(self)))
             nextTick = now.advanced(by: .milliseconds(200))
         }
         for id in transfers.keys.sorted() where outcome == nil {

@@ -63,6 +63,18 @@ struct HTTPDateTests {
         }
     }
 
+    @Test(
+        "Where case is ignored, the letters of each form may be in any",
+        arguments: [
+            "sun, 06 nov 1994 08:49:37 gmt", "SUN, 06 NOV 1994 08:49:37 GMT",
+            "SunDAY, 06-nOV-94 08:49:37 Gmt", "sUN nOV  6 08:49:37 1994",
+        ])
+    func ignoredCase(text: String) {
+        #expect(HTTPDate(text, ignoresCase: true)?.secondsSinceEpoch == 784_111_777)
+        #expect(HTTPDate(text) == nil)
+        #expect(HTTPDate("sunx, 06 nov 1994 08:49:37 gmt", ignoresCase: true) == nil)
+    }
+
     @Test("A leap second is accepted")
     func leapSecond() {
         #expect(HTTPDate("Sat, 31 Dec 2016 23:59:60 GMT")?.text == "Sun, 01 Jan 2017 00:00:00 GMT")

@@ -1,0 +1,25 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@testable import MartletDownloads
+
+@Suite("Downloads under a limit of bandwidth")
+struct PacedDownloadTests {
+    @Test("A file is asked for once, however many connections there may be", arguments: [true, false])
+    func onceOnly(_ isOwnLimit: Bool) async throws {
+        let version = RangeVersion(300_000, entityTag: "\"one\"")
+        let rate = BandwidthRate.bytesPerSecond(300_000)
+        try await RangeScene.with(
+            RangeConduct(version), configure: { if !isOwnLimit { $0.bandwidth.total.down = rate } }
+        ) { scene in
+            var options = RangeScene.options
+            options.segments = 4
+            options.patience = .milliseconds(100)
+            if isOwnLimit { options.bandwidth = rate }
+            let run = try await scene.run(options)
+            #expect(run.requests.count == 1 && run.sentByteCount == 300_000, "\(run.log)")
+            try await scene.expectOrder(after: run, versions: [version])
+        }
+    }
+}
