@@ -1,0 +1,179 @@
+import Martlet
+import Testing
+
+@testable import MartletDownloads
+
+@Suite("What a download does where parts cannot be had, or nothing proves them")
+struct UnprovenDownloadTests {
+    private static let mebibyte: UInt64 = 1 << 20
+
+    private func options(_ segments: Int = 4) -> DownloadOptions {
+        var options = DownloadOptions()
+        options.segments = segments
+        return options
+    }
+
+    @Test("N2: A server without ranges gives the file in one piece")
+    func noRanges() throws {
+        var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
+        file.hasRanges = false
+        var download = try SimulatedDownload { [file] question, _ in try file.reply(question) }
+        download.run()
+        #expect(download.isComplete && download.asked.count == 1)
+        #expect(!download.machine.isResumable || download.machine.plan?.isComplete == true)
+    }
+
+    @Test(
+        "N2: A stream without ranges that breaks begins anew as often as failures are borne, and ends with the last"
+    )
+    func noRangesCut() throws {
+        var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
+        file.hasRanges = false
+        var download = try SimulatedDownload { [file] question, _ in
+            var reply = try file.reply(question)
+            reply.cut = 5 << 20
+            return reply
+        }
+        download.run()
+        // What came before comes again: that is no progress.
+        #expect(download.error?.code == .connectionLost && download.asked.count == 6)
+        #expect(download.restarts == Array(repeating: .rangesRefused, count: 5))
+        #expect(download.error?.keptByteCount == nil)
+    }
+
+    @Test("N2: A stream without ranges that gets further each time may break any number of times")
+    func noRangesFurther() throws {
+        var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
+        file.hasRanges = false
+        var download = try SimulatedDownload { [file] question, number in
+            var reply = try file.reply(question)
+            reply.cut = UInt64(number) * 2 << 20
+            return reply
+        }
+        download.run()
+        #expect(download.isComplete && download.asked.count == 10 && download.mixedCount == 0)
+        #expect(Set(download.waits) == [.milliseconds(250)])
+        // Less than once before is none, even where it is more than last time.
+        var wavering = try SimulatedDownload { [file] question, number in
+            var reply = try file.reply(question)
+            reply.cut = number == 1 ? 8 << 20 : UInt64(number) << 20
+            return reply
+        }
+        wavering.run()
+        #expect(wavering.error?.code == .connectionLost && wavering.asked.count == 6)
+    }
+
+    @Test("N2: A file that changed is another one: its first bytes are progress")
+    func changedWithoutRanges() throws {
+        let old = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
+        let new = SimulatedFile(
+            byteCount: 20 * UnprovenDownloadTests.mebibyte, tag: "\"two\"", version: 2, hasRanges: false)
+        var choice = options(1)
+        choice.retry.attempts = 3
+        var download = try SimulatedDownload(choice) { question, number in
+            var reply = try (number <= 2 ? old : new).reply(question)
+            reply.cut = number < 3 ? 8 << 20 : number < 6 ? 1 << 20 : nil
+            return reply
+        }
+        download.run()
+        #expect(download.isComplete && download.version == 2 && download.asked.count == 6)
+    }
+
+    @Test("N7: Without a validator there are no parts, and a cut begins anew as often as failures are borne")
+    func noValidator() throws {
+        var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
+        file.tag = nil
+        var whole = try SimulatedDownload { [file] question, _ in try file.reply(question) }
+        whole.run()
+        #expect(whole.isComplete && whole.asked == ["bytes=0-8388607", "-"])
+        #expect(whole.questions.allSatisfy { $0.condition == nil })
+        var broken = try SimulatedDownload(options(1)) { [file] question, _ in
+            var reply = try file.reply(question)
+            reply.cut = 5 << 20
+            return reply
+        }
+        broken.run()
+        #expect(broken.error?.code == .connectionLost && broken.asked == Array(repeating: "-", count: 6))
+        #expect(broken.restarts == Array(repeating: .notResumable, count: 5))
+    }
+
+    @Test(
+        "N7: Where unproven resumption is chosen, a file of several parts is asked for whole, and can be taken up"
+    )
+    func unverifiedLarge() throws {
+        var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
+        file.tag = nil
+        var choice = options()
+        choice.resumption = .unverified
+        var download = try SimulatedDownload(choice) { [file] question, number in
+            var reply = try file.reply(question)
+            if number == 2 { reply.cut = 5 << 20 }
+            return reply
+        }
+        download.run(seconds: 1)
+        #expect(download.machine.isResumable && download.asked == ["bytes=0-8388607", "-"])
+        download.run()
+        #expect(download.isComplete && download.asked.last == "bytes=5177344-20971519")
+        #expect(download.questions.count == 3 && download.restarts.isEmpty && download.machine.isUnproven)
+        // What it leaves when the budget is used up, another run goes on with.
+        choice.retry.attempts = 0
+        var broken = try SimulatedDownload(choice) { [file] question, _ in
+            var reply = try file.reply(question)
+            reply.cut = 5 << 20
+            return reply
+        }
+        broken.run()
+        #expect(broken.error?.keptByteCount == 5 << 20)
+    }
+
+    @Test("N7: Where unproven resumption is chosen, the last 64 KiB are fetched again and compared")
+    func unverified() throws {
+        var file = SimulatedFile(byteCount: 2 * UnprovenDownloadTests.mebibyte)
+        file.tag = nil
+        var choice = options()
+        choice.resumption = .unverified
+        let record = file.record(RangeSet([0..<1_000_000]), total: file.byteCount, isUnproven: false)
+        var same = try SimulatedDownload(choice, record: record) { [file] question, _ in
+            try file.reply(question)
+        }
+        same.run()
+        #expect(same.isComplete && same.asked == ["bytes=934464-2097151"])
+        #expect(same.machine.isUnproven && same.machine.resumedByteCount == 1_000_000)
+        file.version = 2
+        var other = try SimulatedDownload(choice, record: record) { [file] question, _ in
+            try file.reply(question)
+        }
+        other.run()
+        #expect(other.isComplete && other.restarts == [.overlapDiffers] && other.version == 2)
+        #expect(other.mixedCount == 0)
+    }
+
+    @Test("N7: Behind each gap what stands before it is compared, and no more than is there")
+    func overlapBehindGap() throws {
+        var file = SimulatedFile(byteCount: 3_000_000)
+        file.tag = nil
+        var choice = options()
+        choice.resumption = .unverified
+        let record = file.record(RangeSet([0..<100_000, 200_000..<210_000]), total: file.byteCount)
+        var download = try SimulatedDownload(choice, record: record) { [file] question, _ in
+            try file.reply(question)
+        }
+        download.run()
+        #expect(download.isComplete && download.restarts.isEmpty)
+        #expect(download.questions.map(\.overlap) == [65_536, 65_536])
+    }
+
+    @Test("N7: A file that was all there, though nobody knew, is compared and complete")
+    func overlapOnly() throws {
+        var file = SimulatedFile(byteCount: 100_000)
+        file.tag = nil
+        var choice = options()
+        choice.resumption = .unverified
+        let record = file.record(RangeSet([0..<100_000]), total: nil)
+        var download = try SimulatedDownload(choice, record: record) { [file] question, _ in
+            try file.reply(question)
+        }
+        download.run()
+        #expect(download.isComplete && download.asked == ["bytes=34464-"])
+    }
+}
