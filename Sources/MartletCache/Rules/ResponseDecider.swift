@@ -48,14 +48,22 @@ package struct ResponseDecider: Sendable {
         let storage = StorageDecision(
             response, to: request, requestTime: requestTime, responseTime: responseTime)
         let matching = VariantRule.matching(request, variants)
+        let isSuperseded = request.method == "GET" && StatusRule.supersedes(response.status)
+        let superseded = isSuperseded && !request.hasRange ? matching : []
         guard case .store(let head) = storage else {
-            let isSuperseded = request.method == "GET" && StatusRule.supersedes(response.status)
-            return passed(storage, removed: isSuperseded && !request.hasRange ? matching : [], status: status)
+            return passed(storage, removed: superseded, status: status)
+        }
+        // It is answered to the caller, and its body goes past the store.
+        if request.isConditional || request.hasRange {
+            return passed(
+                .refuse(request.hasRange ? .range : .condition), removed: superseded, status: status)
         }
         if response.status >= 500, !matching.isEmpty { return passed(.refuse(.error), status: status) }
         status.isStored = true
         status.timeToLive = Freshness(of: head, now: responseTime, defaults: policy.defaults).timeToLive
-        return passed(storage, status: status)
+        return ResponseDecision(
+            delivery: .network, storage: storage, freshened: [], removed: [], superseded: superseded,
+            status: status)
     }
 
     /// What is done when no response came: the stored one that may stand in for it, or nil.

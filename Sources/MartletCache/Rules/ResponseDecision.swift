@@ -22,6 +22,21 @@ package struct ResponseDecision: Equatable, Sendable {
     /// The stored responses that go now, by index: out of date, or no longer to be kept. A body that is being read is
     /// read to its end.
     package let removed: [Int]
+    /// The stored responses that go, by index, where the one that is to be stored turns out to find no room: it says all the
+    /// same that they are out of date.
+    package let superseded: [Int]
     /// What to say of it; ``CacheStatus/isStored`` as far as is known by the head.
     package let status: CacheStatus
+
+    init(
+        delivery: Delivery, storage: StorageDecision, freshened: [Freshening], removed: [Int],
+        superseded: [Int] = [], status: CacheStatus
+    ) {
+        self.delivery = delivery
+        self.storage = storage
+        self.freshened = freshened
+        self.removed = removed
+        self.superseded = superseded
+        self.status = status
+    }
 }

@@ -8,6 +8,8 @@ package enum StorageRefusal: String, Equatable, Sendable {
     case status
     /// The request asked for parts.
     case range
+    /// The caller made it conditional: what comes is an answer to that.
+    case condition
     /// It was made for a credential, is to be kept for everybody, and does not say that it may be (RFC 9111 §3.5).
     case authorization
     /// It varies with everything, with too much, or with a secret that cannot be concealed.

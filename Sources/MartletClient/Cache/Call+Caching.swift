@@ -44,7 +44,7 @@ extension Call {
         let fields = sentFields
         var partition =
             options.cachePartition ?? settings.configuration.cachePartition
-            ?? fields.firstValue(of: "Authorization").map { "credential-" + ResponseCache.conceal($0) } ?? ""
+            ?? Call.credential(in: fields).map { "credential-" + ResponseCache.conceal($0) } ?? ""
         // A Host of the caller's may name another resource than the URL does, by which all is found.
         if let host = self.fields[.hostField], host.lowercased() != url.hostFieldValue.lowercased() {
             partition += (partition.isEmpty ? "" : " ") + "host-" + ResponseCache.conceal(host)
@@ -54,6 +54,12 @@ extension Call {
         return CacheRequest(
             method: method.rawValue, key: CacheKey(url: url.absoluteForm, partition: partition),
             fields: fields, mode: mode, conceal: ResponseCache.conceal)
+    }
+
+    /// The credential that a request is sent with, each byte as a character, so that no two are the same text.
+    private static func credential(in fields: FieldBlock) -> String? {
+        let lines = fields.rawValues(of: "Authorization")
+        return lines.isEmpty ? nil : lines.map { ByteText.latin1($0) }.joined(separator: "\n")
     }
 
     /// The fields that the request is sent with, as far as answers are chosen by them: all but those of its framing.
@@ -69,7 +75,7 @@ extension Call {
         var block = FieldBlock()
         let defaults = settings.configuration.headers
         for field in defaults where own[field.name] == nil && !options.omittedFields.contains(field.name) {
-            block.append(name: field.name.rawName, value: field.value)
+            block.append(field)
         }
         func appendDefault(_ name: HTTPField.Name, _ value: String) {
             guard own[name] == nil, defaults[name] == nil, !options.omittedFields.contains(name) else {
@@ -86,7 +92,7 @@ extension Call {
 
     private func append(_ own: HTTPFields, _ cookies: [UInt8]?, to block: inout FieldBlock) {
         for field in own where !RequestComposer.isSetHere(field.name) || field.name == .cookie {
-            block.append(name: field.name.rawName, value: field.value)
+            block.append(field)
         }
         if let cookies { block.append(name: "Cookie".utf8, value: cookies) }
         if let authorization = supplement?.authorization {

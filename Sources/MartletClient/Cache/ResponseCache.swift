@@ -189,6 +189,18 @@ public final class ResponseCache: Sendable {
         return freshened
     }
 
+    /// Removes what another response says is out of date.
+    func remove(_ responses: [StoredResponse]) async {
+        guard !responses.isEmpty else { return }
+        await BlockingWorkers.shared.run { self.removeNow(responses) }
+    }
+
+    /// The same at once; it blocks on files.
+    func removeNow(_ responses: [StoredResponse]) {
+        for response in responses { store.remove(response) }
+        if !responses.isEmpty { counts.withLock { $0.countRemovals(UInt64(responses.count)) } }
+    }
+
     /// Removes a response whose body makes no sense.
     func withdraw(_ response: StoredResponse) async {
         let store = store

@@ -272,7 +272,8 @@ public actor CookieJar {
         return await importNetscape(try result.get())
     }
 
-    /// All cookies that have not ended, those of the session included, in the format of Netscape and curl.
+    /// All cookies that have not ended, those of the session included, in the format of Netscape and curl; those with a tab in
+    /// name, value or path have no place in it, and are left out.
     public func exportNetscape() async -> [UInt8] {
         NetscapeCookieFile.text(of: await allCookies)
     }

@@ -11,9 +11,10 @@ package enum NetscapeCookieFile {
     private static let title = Array("# Netscape HTTP Cookie File\n# Written by Martlet.\n\n".utf8)
     private static let mark = Array("#HttpOnly_".utf8)
 
-    /// The text of a file of cookies.
+    /// The text of a file of cookies, without those that have no place in it: whose name, value or path holds a tab. Read
+    /// again, it would be another cookie, and perhaps one that its sender could not set.
     package static func text(of cookies: [Cookie]) -> [UInt8] {
-        cookies.reduce(into: title) { text, cookie in
+        cookies.lazy.filter(isWritable).reduce(into: title) { text, cookie in
             let seconds = cookie.expires.map { max(1, CookieDate.seconds(of: $0)) } ?? 0
             let fields: [[UInt8]] = [
                 Array("\(cookie.isHostOnly ? "" : ".")\(cookie.domain)".utf8), flag(!cookie.isHostOnly),
@@ -24,6 +25,11 @@ package enum NetscapeCookieFile {
             text += fields.joined(separator: [ByteClass.tab])
             text.append(ByteClass.lineFeed)
         }
+    }
+
+    private static func isWritable(_ cookie: Cookie) -> Bool {
+        func isPlain(_ bytes: some Sequence<UInt8>) -> Bool { bytes.allSatisfy { $0 >= 0x20 } }
+        return isPlain(cookie.nameBytes) && isPlain(cookie.valueBytes) && isPlain(cookie.path.utf8)
     }
 
     /// The cookies of a text, and the lines that are none.

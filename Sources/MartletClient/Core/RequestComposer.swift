@@ -117,30 +117,24 @@ struct RequestComposer {
             trailers: trailers)
     }
 
-    /// A value that is not UTF-8 goes out byte by byte (obs-text, RFC 9110 §5.5). As text it has the replacement
-    /// character for what makes no sense, and only then is it worth a look at the bytes.
+    /// A value that is not UTF-8 goes out byte by byte (obs-text, RFC 9110 §5.5).
     static func encode(_ field: HTTPField, _ encoder: inout RequestEncoder) throws(WireError) {
-        let value = field.value
-        guard value.utf8.contains(0xEF), value.unicodeScalars.contains("\u{FFFD}") else {
-            return try encoder.field(name: field.name.rawName, value: value)
+        guard let bytes = field.bytesOfNoText else {
+            return try encoder.field(name: field.name.rawName, value: field.value)
         }
-        let bytes = unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }
         try encoder.field(name: field.name.rawName, rawValue: bytes)
     }
 
     /// Several `Cookie` fields are one in HTTP/1.1 (RFC 6265bis §5.7.3).
     private func encodeCookies(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
-        var cookies = fields[values: .cookie]
-        if cookies.isEmpty, !isOmitted(.cookie) {
-            cookies = call.settings.configuration.headers[values: .cookie]
-        }
-        guard let kept = call.supplement?.cookies else {
-            if !cookies.isEmpty { try encoder.field(name: "Cookie", value: cookies.joined(separator: "; ")) }
-            return
+        var lines = fields[fields: .cookie].map(\.valueBytes)
+        if lines.isEmpty, !isOmitted(.cookie) {
+            lines = call.settings.configuration.headers[fields: .cookie].map(\.valueBytes)
         }
         // Behind what the caller set: of two cookies of one name most servers take the first.
-        let own = cookies.isEmpty ? [] : Array((cookies.joined(separator: "; ") + "; ").utf8)
-        try encoder.field(name: "Cookie", rawValue: own + kept)
+        if let kept = call.supplement?.cookies { lines.append(kept) }
+        guard !lines.isEmpty else { return }
+        try encoder.field(name: "Cookie", rawValue: Array(lines.joined(separator: "; ".utf8)))
     }
 
     private func encodeDefaults(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {

@@ -113,7 +113,7 @@ final class DefaultLines: Sendable {
         var names = Set(defaults.map(\.name))
         var encoder = RequestEncoder()
         var fields = FieldBlock()
-        for field in defaults { fields.append(name: field.name.rawName, value: field.value) }
+        for field in defaults { fields.append(field) }
         do throws(WireError) {
             encoder.beginLines()
             for field in defaults { try RequestComposer.encode(field, &encoder) }

@@ -37,9 +37,9 @@ extension Exchange {
         state.withLock { $0.interim }
     }
 
-    /// The fields that came behind a chunked body; never merged into the head (RFC 9110 §6.5).
+    /// The fields that came behind a chunked body, once it is complete; never merged into the head (RFC 9110 §6.5).
     package var trailers: FieldBlock? {
-        connection.trailers
+        state.withLock { $0.trailers }
     }
 
     /// Whether a byte of the response has come.

@@ -9,6 +9,8 @@ import Synchronization
 /// thread at any time. An exchange that is dropped is finished.
 package final class Exchange: Sendable {
     struct State {
+        /// The fields behind the body, once it is complete.
+        var trailers: FieldBlock?
         var phase = ExchangeError.Phase.sending
         var timeline = ExchangeTimeline()
         var writer: UploadWriter?
@@ -341,9 +343,12 @@ package final class Exchange: Sendable {
 
     private func complete() {
         let now = MonotonicTime.now()
+        // Taken before the connection is given back: whoever has it next begins with none, and may get others.
+        let trailers = connection.trailers
         state.withLock { state in
             state.isResponseComplete = true
             state.timeline.bodyReceived = now
+            state.trailers = trailers
         }
         finish(at: now)
     }

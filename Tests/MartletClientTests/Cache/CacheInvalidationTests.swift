@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import SystemPackage
 import Testing
 
 @testable import MartletClient
@@ -29,6 +30,42 @@ struct CacheInvalidationTests {
             let request = try HTTPRequest(HTTPRequest.Method(method) ?? .post, origin, "/x")
             #expect(try await session.send(request, body: .bytes([1])).statusCode == status)
             #expect(try await session.get(origin.url("/x")).source == (expected ? .network : .cache))
+        }
+    }
+
+    @Test(
+        "A newer response that finds no room, or answers a condition of the caller's, ends the older one all the same",
+        arguments: ["length", "chunked", "condition", "precondition"], [true, false])
+    func superseded(_ way: String, _ hasFolder: Bool) async throws {
+        let folder = hasFolder ? try TemporaryFolder() : nil
+        try await TestOrigin.withOrigin { request in
+            guard request.fields["X-New"] != nil else {
+                return CacheScene.answer("old", "max-age=600", ["ETag": "\"1\""])
+            }
+            let isLarge = way == "length" || way == "chunked"
+            let body = [UInt8](repeating: 7, count: isLarge ? 300_000 : 3)
+            return CacheScene.answer("", "max-age=600", ["ETag": "\"2\""]).with {
+                $0.body = way == "chunked" ? .stream { try await $0.write(body) } : .bytes(body)
+            }
+        } run: { origin async throws in
+            let cache: ResponseCache =
+                if let folder {
+                    try .at(
+                        FilePath(folder.path).appending("cache"), memory: .mebibytes(1), disk: .mebibytes(1),
+                        options: .withoutPressure)
+                } else {
+                    .memoryOnly(.mebibytes(1), options: .withoutPressure)
+                }
+            let session = HTTPSession.own { $0.cache = cache }
+            #expect(try await session.get(origin.url()).text == "old")
+            #expect(try await session.get(origin.url()).source == .cache)
+            var fields = CacheScene.fields(("X-New", "1"))
+            if way == "condition" { fields[.ifNoneMatch] = "\"0\"" }
+            if way == "precondition" { fields[.ifMatch] = "\"2\"" }
+            let newer = try await session.get(
+                origin.url(), headers: fields, options: CacheScene.mode(.revalidate))
+            #expect(newer.source == .network && newer.response.headerFields[.eTag] == "\"2\"")
+            #expect(try await session.get(origin.url()).source == .network)
         }
     }
 

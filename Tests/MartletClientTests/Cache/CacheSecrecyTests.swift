@@ -102,6 +102,31 @@ struct CacheSecrecyTests {
         }
     }
 
+    @Test(
+        "Credentials and chosen fields that differ in bytes alone that are no text are different ones",
+        arguments: ["Authorization", "Cookie", "X-Key"])
+    func bytes(_ name: String) async throws {
+        try await TestOrigin.withOrigin { _ in
+            CacheScene.answer("x", "max-age=600", ["Vary": name])
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            let field = try #require(HTTPField.Name(name))
+            func get(_ values: [UInt8]...) async throws -> HTTPExchange {
+                var fields = HTTPFields()
+                for value in values { fields.append(HTTPField(name: field, value: value)) }
+                return try await session.get(origin.url(), headers: fields)
+            }
+            let values: [[UInt8]] = [
+                [0x4B, 0xFC], [0x4B, 0xE4], [0x4B, 0xEF, 0xBF, 0xBD], [0x4B, 0xC3, 0xBC],
+            ]
+            for value in values { #expect(try await get(value).source == .network) }
+            for value in values { #expect(try await get(value).source == .cache) }
+            // Of several lines each counts.
+            #expect(try await get([0x4B, 0xFC], [0x32]).source == .network)
+            #expect(try await get([0x4B, 0xFC], [0x33]).source == .network)
+        }
+    }
+
     @Test("A partition takes the place of the credential")
     func partition() async throws {
         try await TestOrigin.withOrigin { request in

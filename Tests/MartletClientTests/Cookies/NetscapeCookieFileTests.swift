@@ -96,6 +96,21 @@ struct NetscapeCookieFileTests {
         #expect(text.starts(with: "# Netscape HTTP Cookie File\n".utf8))
     }
 
+    @Test(
+        "What holds a tab is left out: read again it would be a cookie that its sender could not set",
+        arguments: [
+            "sid\tx=evil; Path=/", "a=1; Path=/\tTRUE\t0\t__Host-sid\tevil", "a=1\t2; Path=/",
+        ])
+    func forged(_ line: String) async throws {
+        let jar = CookieJar()
+        let refused = await jar.store(
+            setCookieValues: [line, "b=2; Path=/"], from: try HTTPURL("http://site.test/"))
+        #expect(refused.isEmpty)
+        let text = await jar.exportNetscape()
+        let (cookies, malformed) = NetscapeCookieFile.cookies(text, now: NetscapeCookieFileTests.now)
+        #expect(cookies.map(\.name) == ["b"] && malformed.isEmpty)
+    }
+
     @Test("A domain that includes names below it is written with its dot")
     func dot() throws {
         let cookie = try Cookie(

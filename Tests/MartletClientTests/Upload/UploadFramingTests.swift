@@ -58,6 +58,32 @@ struct UploadFramingTests {
         }
     }
 
+    @Test("Trailers stay those of their response when its connection has carried another one since")
+    func trailersOfTheirOwn() async throws {
+        func response(_ sum: String?) -> String {
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"
+                + (sum.map { "X-Sum: \($0)\r\n" } ?? "") + "\r\n"
+        }
+        let script = ServerScript([
+            .expectRequestHead, .send(response("1")), .expectRequestHead, .send(response("2")),
+            .expectRequestHead, .send(response(nil)), .awaitClose,
+        ])
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let session = HTTPSession.own()
+            let name = try #require(HTTPField.Name("X-Sum"))
+            try await session.stream(HTTPRequest(.get, origin)) { _, first in
+                _ = try await first.collect()
+                try await session.stream(HTTPRequest(.get, origin)) { _, second in
+                    _ = try await second.collect()
+                    _ = try await session.get(origin.url())
+                    #expect(second.trailers?[name] == "2")
+                }
+                #expect(first.trailers?[name] == "1")
+            }
+            #expect(origin.ledger.counts.connections == 1)
+        }
+    }
+
     @Test("A body of known length is sent as it is, and the connection lives on")
     func exactLength() async throws {
         try await TestOrigin.withOrigin { request in

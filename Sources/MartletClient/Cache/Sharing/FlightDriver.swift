@@ -91,6 +91,7 @@ struct FlightDriver: Sendable {
         guard case .store(let head) = decided.storage,
             let writer = cache.store.begin(head, expectedByteCount: network.announcedByteCount, epoch: epoch)
         else {
+            await cache.remove(decided.superseded.map { found[$0] })
             var status = decided.status
             status.isStored = false
             hand(over: network, as: .exchange, status)
@@ -102,10 +103,11 @@ struct FlightDriver: Sendable {
         do {
             try await receive(network)
             let (cache, flight, trailers) = (cache, flight, network.trailers)
+            let superseded = decided.superseded.map { found[$0] }
             // Whoever wrote the last of it stores it and tells those who wait: one hand-over less for each body.
             flight.noteWhole {
                 let stored = writer.commit(trailers: trailers)
-                if let stored { cache.count(stored: stored) }
+                if let stored { cache.count(stored: stored) } else { cache.removeNow(superseded) }
                 // First of all, so that nobody who asks anew for what is stored has this again.
                 ended()
                 flight.end(.complete(stored))
