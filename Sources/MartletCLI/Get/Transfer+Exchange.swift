@@ -10,6 +10,14 @@ extension Transfer {
     func tryOnce(_ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?) async throws {
         guard options.reading != .events else { return try await readEvents(ledger, output) }
         let control = TransferControl(watcher: ledger.watcher)
+        try await watchingSpeed(of: control, ledger) {
+            try await exchange(control, ledger, output, meter)
+        }
+    }
+
+    private func exchange(
+        _ control: TransferControl, _ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?
+    ) async throws {
         defer { ledger.update { $0.uploadedByteCount = control.uploadedByteCount } }
         do {
             try await session.streamDetailed(

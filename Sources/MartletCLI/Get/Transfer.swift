@@ -29,7 +29,7 @@ struct Transfer: Sendable {
 
     /// Fetches, and tells standard error what went wrong.
     func run() async -> TransferReport {
-        let ledger = TransferLedger(TransferReport(plan))
+        let ledger = TransferLedger(TransferReport(plan), speed: SpeedWatch(options))
         do {
             try await fetch(ledger)
         } catch {

@@ -6,9 +6,12 @@ final class TransferLedger: Sendable {
     /// Guards the report: the transfer's own task, and closures it hands out.
     private let state: Mutex<TransferReport>
     private let again = Atomic(false)
+    /// Guards the watch over the speed, if there is one: the call, and the task that watches.
+    private let speed: Mutex<SpeedWatch?>
 
-    init(_ report: TransferReport) {
+    init(_ report: TransferReport, speed: SpeedWatch? = nil) {
         state = Mutex(report)
+        self.speed = Mutex(speed)
     }
 
     /// The report as it stands.
@@ -20,6 +23,7 @@ final class TransferLedger: Sendable {
     /// Begins the report of a further try.
     func restart(_ plan: TransferPlan) {
         again.store(true, ordering: .relaxed)
+        speed.withLock { $0?.rest() }
         update { report in
             let file = report.file
             report = TransferReport(plan)
@@ -32,11 +36,19 @@ final class TransferLedger: Sendable {
         state.withLock { change(&$0) }
     }
 
+    /// Notes how many bytes have moved.
+    /// - Returns: Whether the transfer is too slow.
+    func isTooSlow(_ bytes: UInt64, at now: ContinuousClock.Instant) -> Bool {
+        speed.withLock { $0?.isTooSlow(bytes, at: now) ?? false }
+    }
+
     /// Notes the requests of a call as they go by.
     var watcher: CallWatcher {
         CallWatcher(
             sent: { head in self.update { $0.sentHeads.append(head) } },
+            connected: { self.speed.withLock { $0?.begin(at: .now) } },
             followed: { hop, exchange in
+                self.speed.withLock { $0?.rest() }
                 self.update { report in
                     report.steps.append(
                         TransferStep(sentHeads: report.sentHeads, hop: hop, exchange: exchange))

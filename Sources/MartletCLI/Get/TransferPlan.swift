@@ -62,6 +62,9 @@ struct TransferPlan: Sendable {
     /// Heads, and what is made of them, belong to one exchange; a stream of events is of any number.
     private static func checkReading(_ options: TransferOptions) throws(UsageError) {
         guard options.reading == .events else { return }
+        if options.speedLimit > 0, options.speedTime > .zero {
+            throw UsageError("option --sse: cannot be used with -Y and -y: a stream of events may rest")
+        }
         if options.includesHeads || options.isHead || options.headsFile != nil || options.heedsProposedNames {
             throw UsageError("option --sse: cannot be used with -i, -I, -D and -J")
         }
@@ -130,6 +133,9 @@ struct TransferPlan: Sendable {
         options.isRaw = group.isRaw
         options.redirects = redirects(group)
         options.usesCookies = CookiePlan.isActive(group)
+        if let rate = group.rateLimit {
+            options.bandwidth = BandwidthLimit(up: .bytesPerSecond(rate), down: .bytesPerSecond(rate))
+        }
         return options
     }
 

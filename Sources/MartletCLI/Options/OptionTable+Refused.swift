@@ -29,7 +29,7 @@ extension OptionTable {
             "conditional requests are not supported yet; set the field with -H",
             "time-cond/z etag-save etag-compare"
         ),
-        ("rate limits are not supported yet", "limit-rate rate speed-limit/Y speed-time/y"),
+        ("limits on how often transfers begin are not supported", "rate"),
         (
             "this part of writing files is not supported yet",
             "remote-time/R xattr no-clobber remove-on-error create-file-mode"

@@ -140,6 +140,22 @@ enum OptionTable {
             (group, text) throws(UsageError) in
             group.transfer.totalTimeout = try OptionValues.seconds(text, "-m")
         },
+        .value("limit-rate", nil, "BYTES", "bytes a second either way; K, M, G may follow") {
+            (group, text) throws(UsageError) in
+            group.transfer.rateLimit = try OptionValues.size(text, "--limit-rate")
+        },
+        .value("speed-limit", "Y", "BYTES", "give up what is slower, in bytes a second, for the time of -y") {
+            (group, text) throws(UsageError) in
+            group.transfer.speedLimit = try OptionValues.number(text, "-Y")
+            if group.transfer.speedTime == .zero { group.transfer.speedTime = .seconds(30) }
+        },
+        .value(
+            "speed-time", "y", "SECONDS", "the time of -Y, 30 by default; without -Y it means 1 byte a second"
+        ) {
+            (group, text) throws(UsageError) in
+            group.transfer.speedTime = .seconds(try OptionValues.number(text, in: 0...31_536_000, "-y"))
+            if group.transfer.speedLimit == 0 { group.transfer.speedLimit = 1 }
+        },
         .value("resolve", nil, "HOST:PORT:ADDRESS", "use these addresses for a host; several after commas") {
             (group, text) throws(UsageError) in try OptionValues.resolve(text, &group)
         },

@@ -126,6 +126,12 @@ struct TransferOptions: Sendable {
     var connectTimeout: Duration?
     var totalTimeout: Duration?
     var continueTimeout: Duration?
+    /// Bytes a second, either way; `nil` for as fast as it goes.
+    var rateLimit: Int?
+    /// Bytes a second below which a transfer is too slow; 0 for never.
+    var speedLimit = 0
+    /// For how long it must be; zero for never.
+    var speedTime = Duration.zero
     var overrides: [Endpoint: [SocketAddress]] = [:]
     var redirections: [ConnectRedirection] = []
     var unixSocketPath: String?

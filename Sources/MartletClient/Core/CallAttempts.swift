@@ -111,6 +111,7 @@ struct CallAttempts {
         self.waited = waited
         let exchange = makeExchange(runner, lease)
         runner.control.begin(.exchanging(exchange))
+        runner.control.watcher?.connected()
         runner.call.observer?.connected(lease.connection.stream.information, isReused: exchange.isReused)
         return exchange
     }
