@@ -9,6 +9,9 @@ struct GetRunner: Sendable {
     /// - Returns: What the program exits with: as curl, the status of the last transfer.
     func run() async -> ExitStatus {
         let global = groups.last?.global ?? GlobalOptions()
+        if !global.isSilent {
+            for warning in global.warnings { await Console.complain("martlet: warning: \(warning)\n") }
+        }
         do throws(UsageError) {
             return try await runGroups(global)
         } catch {

@@ -55,6 +55,11 @@ struct HeaderLines: Sendable {
         fields.append(HTTPField(name: name, value: value))
     }
 
+    /// Adds a field, whatever the lines say.
+    mutating func append(_ name: HTTPField.Name, _ value: String) {
+        fields.append(HTTPField(name: name, value: value))
+    }
+
     /// Leaves a default out.
     mutating func omit(_ name: HTTPField.Name) {
         omitted.insert(name)

@@ -133,6 +133,16 @@ extension Transfer {
         _ response: DetailedResponse, _ control: TransferControl, _ ledger: TransferLedger,
         _ output: BodyOutput, _ meter: ProgressMeter?
     ) async throws {
+        if let condition = options.timeCondition, plan.request.headerFields[.range] == nil,
+            (200..<300).contains(response.head.status), !condition.isMet(by: response.head)
+        {
+            // The server knows no conditions, and what it sends is not wanted.
+            ledger.update { $0.isSimulatedNotModified = true }
+            if global.isVerbose {
+                await Console.complain("* Not as -z wants it: as if the status were 304\n")
+            }
+            return
+        }
         let total = response.body.announcedByteCount
         if let limit = options.sizeLimit, let total, total > UInt64(limit), response.method != .head {
             throw Verdict(

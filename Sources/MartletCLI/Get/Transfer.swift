@@ -76,6 +76,7 @@ struct Transfer: Sendable {
     // MARK: Fetching
 
     private func fetch(_ ledger: TransferLedger) async throws {
+        try await EntityTagFile.prepare(options)
         let output = try makeOutput()
         ledger.update { $0.file = output.path }
         let meter = output.path.map { path in
@@ -85,7 +86,8 @@ struct Transfer: Sendable {
         try await Transfer.showing(meter) {
             do {
                 try await tryAndTryAgain(ledger, output, meter)
-                try await output.finish()
+                try await output.finish(makesFile: ledger.report.effectiveStatus != 304)
+                if let head = ledger.report.head { try await EntityTagFile.save(head, options) }
                 await meter?.finish(.success)
             } catch {
                 await output.close()

@@ -37,6 +37,9 @@ struct TransferPlan: Sendable {
             throw UsageError("only one of -d, -F, -I and -T can be given")
         }
         try checkReading(options)
+        guard options.urls.count == 1 || options.comparedTagFile == nil && options.savedTagFile == nil else {
+            throw UsageError("--etag-compare and --etag-save go with one URL")
+        }
         let form =
             options.form.isEmpty ? nil : try FormPart.body(of: options.form, quoting: options.formQuoting)
         let data = try FormData(options.data)
@@ -108,6 +111,10 @@ struct TransferPlan: Sendable {
             method = text
         }
         if let range = group.range { lines.setDefault(.range, TransferPlan.rangeField(range)) }
+        if let condition = group.timeCondition {
+            lines.setDefault(condition.relation.field, condition.date.text)
+        }
+        if let value = try EntityTagFile.compared(group) { lines.append(.ifNoneMatch, value) }
         if let referer = group.referer, !referer.isEmpty { lines.setDefault(.referer, referer) }
         if let agent = group.userAgent {
             if agent.isEmpty { lines.omit(.userAgent) } else { lines.setDefault(.userAgent, agent) }

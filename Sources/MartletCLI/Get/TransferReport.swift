@@ -13,6 +13,8 @@ struct TransferReport: Sendable {
     var referer: String?
     /// The final head.
     var head: ResponseHead?
+    /// Whether the body was left out, since the response is not as `-z` wants it: as if the status were 304.
+    var isSimulatedNotModified = false
     /// All heads, trailers included, as they were shown: their bytes.
     var headByteCount = 0
     var metrics: HTTPMetrics?
@@ -32,6 +34,9 @@ struct TransferReport: Sendable {
     var status = ExitStatus.success
     /// What went wrong; empty for nothing.
     var message = ""
+
+    /// The status, 304 where the body was left out as with one; 0 before there is one.
+    var effectiveStatus: Int { isSimulatedNotModified ? 304 : head?.status ?? 0 }
 
     /// The heads that were sent, all together, in bytes.
     var sentHeadByteCount: Int {

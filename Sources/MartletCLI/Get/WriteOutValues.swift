@@ -11,7 +11,7 @@ struct WriteOutValues: Sendable {
     func value(of name: String) -> WriteOutValue? {
         if name.hasPrefix("time_") { return .seconds(time(name)) }
         switch name {
-        case "http_code", "response_code": return .status(report.head?.status ?? 0)
+        case "http_code", "response_code": return .status(report.effectiveStatus)
         case "http_connect": return .status(0)
         case "http_version": return .text(version)
         case "exitcode": return .number(Int(report.status.code))

@@ -23,6 +23,8 @@ struct GlobalOptions: Sendable {
     var harFile: String?
     /// Whether each transfer is followed by a picture of when its parts happened.
     var showsTimeline = false
+    /// What users are told of the command line that is carried out all the same.
+    var warnings: [String] = []
     var showsVersion = false
     var showsHelp = false
 

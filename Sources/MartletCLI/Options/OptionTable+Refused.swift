@@ -25,10 +25,6 @@ extension OptionTable {
         ),
         ("parallel transfers are not supported yet", "parallel/Z parallel-immediate parallel-max"),
         ("going on with a partial file is not supported yet", "continue-at/C"),
-        (
-            "conditional requests are not supported yet; set the field with -H",
-            "time-cond/z etag-save etag-compare"
-        ),
         ("limits on how often transfers begin are not supported", "rate"),
         (
             "this part of writing files is not supported yet",

@@ -4,7 +4,8 @@ import Martlet
 enum OptionTable {
     /// All of them.
     static let all =
-        request + body + output + redirects + callers + cookies + retries + connection + proxy + security
+        request + conditions + body + output + redirects + callers + cookies + retries + connection + proxy
+        + security
         + caching + general + refused
 
     /// The same, by name and letter.
@@ -44,6 +45,19 @@ enum OptionTable {
         .value("expect100-timeout", nil, "SECONDS", "how long to wait for 100 Continue; 1 by default") {
             (group, text) throws(UsageError) in
             group.transfer.continueTimeout = try OptionValues.seconds(text, "--expect100-timeout")
+        },
+    ]
+
+    private static let conditions: [CurlOption] = [
+        .value(
+            "time-cond", "z", "TIME|FILE",
+            "ask for what is newer than a date, or than a file; older with - before it"
+        ) { OptionValues.timeCondition($1, &$0) },
+        .value("etag-compare", nil, "FILE", "ask for what has another ETag than the file says") {
+            $0.transfer.comparedTagFile = $1
+        },
+        .value("etag-save", nil, "FILE", "write the response's ETag to a file; - for standard output") {
+            $0.transfer.savedTagFile = $1
         },
     ]
 

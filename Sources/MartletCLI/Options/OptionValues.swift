@@ -68,6 +68,14 @@ enum OptionValues {
         }
     }
 
+    /// A date or a file's time; what is neither is no condition, of which users are told.
+    static func timeCondition(_ text: String, _ group: inout OptionGroup) {
+        group.transfer.timeCondition = TimeCondition(text, now: TimeCondition.present)
+        guard group.transfer.timeCondition == nil else { return }
+        group.global.warnings.append(
+            "option -z: “\(text)” is neither a date nor a file: the request has no condition")
+    }
+
     /// `HOST:PORT:ADDRESS[,ADDRESS]…`, with a `+` before it if wanted; `-HOST:PORT` takes it back.
     static func resolve(_ text: String, _ group: inout OptionGroup) throws(UsageError) {
         let isRemoval = text.hasPrefix("-")

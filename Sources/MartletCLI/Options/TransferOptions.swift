@@ -59,6 +59,11 @@ struct TransferOptions: Sendable {
     var userAgent: String?
     var referer: String?
     var range: String?
+    var timeCondition: TimeCondition?
+    /// The file of `--etag-compare`.
+    var comparedTagFile: String?
+    /// The file of `--etag-save`.
+    var savedTagFile: String?
     var version = HTTPVersion.http11
     var isCompressed = false
     var isRaw = false

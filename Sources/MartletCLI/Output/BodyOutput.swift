@@ -80,9 +80,10 @@ actor BodyOutput {
     }
 
     /// Ends the output: a file is there from now on, be it empty.
-    func finish() async throws(OutputError) {
+    /// - Parameter makesFile: Whether that holds also where nothing was written; else what was there stays.
+    func finish(makesFile: Bool = true) async throws(OutputError) {
         guard let path else { return }
-        _ = try await opened(path)
+        if makesFile { _ = try await opened(path) }
         await close()
     }
 

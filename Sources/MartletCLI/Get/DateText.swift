@@ -1,0 +1,172 @@
+import MartletWire
+
+/// Dates as people and programs write them: HTTP's three forms, ISO 8601, and what curl reads: names of days, months and
+/// zones, days, years, clocks, in any order.
+struct DateText {
+    private var rest: Substring.UTF8View
+    private var month: Int?
+    private var day: Int?
+    private var year: Int64?
+    private var clock: Int64?
+    private var zone: Int64?
+    private var hasWeekday = false
+    private var takesDay = true
+
+    /// The longest text that is looked at.
+    private static let lengthLimit = 100
+    private static let weekdays = [
+        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+    ]
+    private static let months = [
+        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+        "november", "december",
+    ]
+    /// Minutes ahead of UTC.
+    private static let zones: [String: Int64] = [
+        "gmt": 0, "ut": 0, "utc": 0, "z": 0, "wet": 0, "bst": 60, "cet": 60, "met": 60, "mez": 60,
+        "cest": 120, "mest": 120, "mesz": 120, "eet": 120, "est": -300, "edt": -240, "cst": -360, "cdt": -300,
+        "mst": -420, "mdt": -360, "pst": -480, "pdt": -420,
+    ]
+
+    /// Reads a date; without a zone it is in UTC, without a clock at midnight.
+    static func read(_ text: String, now: HTTPDate) -> HTTPDate? {
+        guard text.utf8.count <= lengthLimit else { return nil }
+        if let date = HTTPDate(text, now: now) { return date }
+        var reader = DateText(rest: text[...].utf8)
+        return reader.read().map { HTTPDate(secondsSinceEpoch: $0) }
+    }
+
+    private init(rest: Substring.UTF8View) {
+        self.rest = rest
+    }
+
+    private mutating func read() -> Int64? {
+        var before: UInt8?
+        while let byte = rest.first {
+            if DateText.isDigit(byte) {
+                guard readNumber(after: before) else { return nil }
+            } else if DateText.isLetter(byte) {
+                guard readWord() else { return nil }
+            } else {
+                guard byte < 0x80 else { return nil }
+                rest = rest.dropFirst()
+            }
+            before = byte
+        }
+        guard let year, let month, let day, year >= 1583 else { return nil }
+        let date = CivilDate(year: year, month: month, day: day)
+        return date.isValid ? date.daysSinceEpoch * 86_400 + (clock ?? 0) - (zone ?? 0) * 60 : nil
+    }
+
+    // MARK: Words
+
+    private mutating func readWord() -> Bool {
+        let word = String(Substring(rest.prefix(while: DateText.isLetter))).lowercased()
+        rest = rest.dropFirst(word.utf8.count)
+        // Between the date and the clock of ISO 8601.
+        if word == "t", day != nil, clock == nil { return true }
+        if !hasWeekday, DateText.index(of: word, in: DateText.weekdays) != nil {
+            hasWeekday = true
+            return true
+        }
+        if month == nil, let index = DateText.index(of: word, in: DateText.months) {
+            month = index + 1
+            return true
+        }
+        guard zone == nil, let offset = DateText.zones[word] else { return false }
+        zone = offset
+        return true
+    }
+
+    /// A name in full, or its first three letters.
+    private static func index(of word: String, in names: [String]) -> Int? {
+        names.firstIndex { $0 == word || $0.prefix(3) == word }
+    }
+
+    // MARK: Numbers
+
+    private mutating func readNumber(after before: UInt8?) -> Bool {
+        let digits = rest.prefix(while: DateText.isDigit)
+        rest = rest.dropFirst(digits.count)
+        guard digits.count <= 8, let value = Int64(String(Substring(digits))) else { return false }
+        if rest.first == UInt8(ascii: ":"), clock == nil { return readClock(value) }
+        let isSigned = before == UInt8(ascii: "+") || before == UInt8(ascii: "-")
+        if clock != nil, zone == nil, isSigned,
+            digits.count == 4 && value <= 1400 || digits.count == 2 && value <= 14
+        {
+            return readZone(value, digitCount: digits.count, isBehind: before == UInt8(ascii: "-"))
+        }
+        if digits.count == 8, year == nil, month == nil, day == nil {
+            (year, month, day) = (value / 10_000, Int(value / 100 % 100), Int(value % 100))
+            return true
+        }
+        if digits.count == 4, year == nil, month == nil, day == nil, rest.first == UInt8(ascii: "-"),
+            readISO(year: value)
+        {
+            return true
+        }
+        return take(value)
+    }
+
+    /// A day, or else a year; one of two digits is of 1971 to 2070.
+    private mutating func take(_ value: Int64) -> Bool {
+        if takesDay, day == nil {
+            takesDay = false
+            if (1...31).contains(value) {
+                day = Int(value)
+                return true
+            }
+        }
+        guard year == nil else { return false }
+        year = value >= 100 ? value : value > 70 ? value + 1900 : value + 2000
+        if day == nil { takesDay = true }
+        return true
+    }
+
+    /// `-MM-DD` behind a year.
+    private mutating func readISO(year: Int64) -> Bool {
+        let bytes = Array(rest.prefix(6))
+        guard bytes.count == 6, bytes[3] == UInt8(ascii: "-"),
+            let month = Int(String(decoding: bytes[1...2], as: UTF8.self)),
+            let day = Int(String(decoding: bytes[4...5], as: UTF8.self))
+        else { return false }
+        (self.year, self.month, self.day) = (year, month, day)
+        rest = rest.dropFirst(6)
+        return true
+    }
+
+    /// `:MM`, `:MM:SS`, and parts of a second, which do not count.
+    private mutating func readClock(_ hour: Int64) -> Bool {
+        guard let minute = readPart(), hour < 24, minute < 60 else { return false }
+        var second: Int64 = 0
+        if rest.first == UInt8(ascii: ":") {
+            guard let part = readPart(), part <= 60 else { return false }
+            second = part
+            if rest.first == UInt8(ascii: ".") { rest = rest.dropFirst().drop(while: DateText.isDigit) }
+        }
+        clock = hour * 3600 + minute * 60 + second
+        return true
+    }
+
+    private mutating func readPart() -> Int64? {
+        rest = rest.dropFirst()
+        let digits = rest.prefix(while: DateText.isDigit)
+        guard digits.count == 2 else { return nil }
+        rest = rest.dropFirst(2)
+        return Int64(String(Substring(digits)))
+    }
+
+    /// `+HHMM`, `+HH:MM` or `+HH`.
+    private mutating func readZone(_ value: Int64, digitCount: Int, isBehind: Bool) -> Bool {
+        var minutes = digitCount == 4 ? value / 100 * 60 + value % 100 : value * 60
+        if digitCount == 2, rest.first == UInt8(ascii: ":") {
+            guard let part = readPart(), part < 60 else { return false }
+            minutes += part
+        }
+        zone = isBehind ? -minutes : minutes
+        return true
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
+    private static func isLetter(_ byte: UInt8) -> Bool { (97...122).contains(byte | 0x20) }
+}
