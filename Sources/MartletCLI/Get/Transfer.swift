@@ -86,8 +86,7 @@ struct Transfer: Sendable {
         try await Transfer.showing(meter) {
             do {
                 try await tryAndTryAgain(ledger, output, meter)
-                try await output.finish(makesFile: ledger.report.effectiveStatus != 304)
-                if let head = ledger.report.head { try await EntityTagFile.save(head, options) }
+                try await end(output, ledger.report)
                 await meter?.finish(.success)
             } catch {
                 await output.close()
@@ -95,6 +94,18 @@ struct Transfer: Sendable {
                 throw error
             }
         }
+    }
+
+    /// Ends the output of a transfer that went well.
+    private func end(_ output: BodyOutput, _ report: TransferReport) async throws(OutputError) {
+        let modified = options.keepsRemoteTime ? report.head?.fields.firstValue(of: "last-modified") : nil
+        let problem = try await output.finish(
+            makesFile: report.effectiveStatus != 304,
+            modified: modified.flatMap { HTTPDate($0)?.secondsSinceEpoch })
+        if let problem, global.tellsErrors {
+            await Console.complain("martlet: option -R: no time for “\(problem.name)”: \(problem.reason)\n")
+        }
+        if let head = report.head { try await EntityTagFile.save(head, options) }
     }
 
     private static func showing(_ meter: ProgressMeter?, _ body: () async throws -> Void) async throws {

@@ -133,7 +133,10 @@ struct CommandLineReader {
         "netrc-optional": { $0.transfer.netrc = .none },
         "junk-session-cookies": { $0.transfer.dropsSessionCookies = false },
         "remote-header-name": { $0.transfer.heedsProposedNames = false },
-        "remote-time": { $0.download.keepsRemoteTime = false },
+        "remote-time": {
+            $0.transfer.keepsRemoteTime = false
+            $0.download.keepsRemoteTime = false
+        },
         "retry-connrefused": { $0.transfer.retries.includesRefusedConnections = false },
         "retry-all-errors": { $0.transfer.retries.includesAllErrors = false },
     ]

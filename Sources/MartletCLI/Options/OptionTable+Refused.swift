@@ -28,7 +28,7 @@ extension OptionTable {
         ("limits on how often transfers begin are not supported", "rate"),
         (
             "this part of writing files is not supported yet",
-            "remote-time/R xattr no-clobber remove-on-error create-file-mode"
+            "xattr no-clobber remove-on-error create-file-mode"
         ),
         (
             "this output is not supported yet",

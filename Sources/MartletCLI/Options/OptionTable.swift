@@ -119,6 +119,9 @@ enum OptionTable {
             $0.transfer.outputFolder = $1
         },
         .flag("create-dirs", nil, "make the folders that -o names") { $0.transfer.makesFolders = true },
+        .flag("remote-time", "R", "give files the time of Last-Modified") {
+            $0.transfer.keepsRemoteTime = true
+        },
         .flag("include", "i", "show the head before the body") { $0.transfer.includesHeads = true },
         .value("dump-header", "D", "FILE", "write the heads to a file; - for standard output") {
             $0.transfer.headsFile = $1

@@ -80,6 +80,8 @@ struct TransferOptions: Sendable {
     var outputFolder: String?
     var usesRemoteNames = false
     var makesFolders = false
+    /// Whether files get the time of `Last-Modified`.
+    var keepsRemoteTime = false
     var sizeLimit: Int?
 
     /// Whether `-O` names files as the response proposes.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import SystemPackage
 
 /// Where a body goes: standard output, or a file that is made when its first bytes come.
@@ -80,11 +81,33 @@ actor BodyOutput {
     }
 
     /// Ends the output: a file is there from now on, be it empty.
-    /// - Parameter makesFile: Whether that holds also where nothing was written; else what was there stays.
-    func finish(makesFile: Bool = true) async throws(OutputError) {
-        guard let path else { return }
+    /// - Parameters:
+    ///   - makesFile: Whether that holds also where nothing was written; else what was there stays.
+    ///   - modified: The time that a file gets, in seconds since 1970; `nil` for the present.
+    /// - Returns: Why it could not get it, where that is so.
+    @discardableResult
+    func finish(makesFile: Bool = true, modified: Int64? = nil) async throws(OutputError) -> OutputError? {
+        guard let path else { return nil }
         if makesFile { _ = try await opened(path) }
+        var problem: OutputError?
+        if let modified, let file {
+            let name = proposedPath ?? path
+            problem = await Console.run { BodyOutput.setTime(modified, of: file, named: name) }
+        }
         await close()
+        return problem
+    }
+
+    /// Sets the time of a plain file.
+    private static func setTime(_ seconds: Int64, of file: FileDescriptor, named name: String) -> OutputError?
+    {
+        var status = stat()
+        guard unsafe fstat(file.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            return nil
+        }
+        let time = timespec(tv_sec: time_t(clamping: seconds), tv_nsec: 0)
+        guard unsafe futimens(file.rawValue, [time, time]) != 0 else { return nil }
+        return OutputError(name: name, Errno(rawValue: errno))
     }
 
     /// Ends the output as it is.
