@@ -38,16 +38,28 @@ extension Transfer {
                 }
                 defer { ledger.update { $0.metrics = response.metrics } }
                 try await place(output, response, ledger)
-                try await showSteps(ledger, output)
+                let answer = offset.map { ContinuationAnswer(response.head, at: $0, response.method) }
+                // Not even a head goes into a file that stays as it was.
+                let isShown = answer?.isRefusal != true || output.path == nil
+                try await showSteps(ledger, isShown ? output : nil)
                 try await show(
                     response.interim + [response.head], sent: ledger.report.sentHeads, response.metrics,
-                    response.cacheStatus, ledger, output)
-                let isFailure = options.failsOnStatus && response.head.status >= 400
+                    response.cacheStatus, ledger, isShown ? output : nil)
+                let isFailure =
+                    options.failsOnStatus && response.head.status >= 400
+                    && !(offset != nil && response.head.status == 416)
                 let verdict = Verdict(
                     status: .refusedByStatus,
                     message: "the requested URL returned error: \(response.head.status)"
                 )
-                if isFailure, !options.keepsBodyOnFailure { throw verdict }
+                if isFailure, !options.keepsBodyOnFailure || offset != nil { throw verdict }
+                switch answer {
+                case .refusal(let reason): throw Verdict(status: .rangeRefused, message: reason)
+                case .complete:
+                    if global.isVerbose { await Console.complain("* Nothing is missing\n") }
+                    return
+                case .rest, nil: break
+                }
                 try await receive(response, control, ledger, output, meter)
                 if isFailure { throw verdict }
             }
@@ -82,7 +94,7 @@ extension Transfer {
     }
 
     /// The requests that others followed.
-    private func showSteps(_ ledger: TransferLedger, _ output: BodyOutput) async throws {
+    private func showSteps(_ ledger: TransferLedger, _ output: BodyOutput?) async throws {
         for step in ledger.report.steps {
             guard let exchange = step.exchange else { continue }
             try await show(
@@ -94,7 +106,7 @@ extension Transfer {
     /// The heads, wherever they are to go.
     private func show(
         _ received: [ResponseHead], sent: [[UInt8]], _ metrics: HTTPMetrics, _ cacheStatus: String?,
-        _ ledger: TransferLedger, _ output: BodyOutput
+        _ ledger: TransferLedger, _ output: BodyOutput?
     ) async throws {
         let heads = received.map(HeadText.bytes)
         let isFirst = ledger.report.headByteCount == 0 && plan.isFirstOfGroup && !ledger.isAgain
@@ -107,7 +119,7 @@ extension Transfer {
         }
         let bytes = Array(heads.joined())
         if let file = options.headsFile { try await HeadsFile(file).write(bytes, anew: isFirst) }
-        if options.includesHeads || options.isHead { try await output.write(bytes) }
+        if options.includesHeads || options.isHead { try await output?.write(bytes) }
     }
 
     /// Names the file as the response proposes, where that is wanted.

@@ -6,12 +6,14 @@ import SystemPackage
 
 /// Carries one plan out: request, heads, body, `-w`; again where that is wanted after a passing failure.
 struct Transfer: Sendable {
-    let plan: TransferPlan
+    private(set) var plan: TransferPlan
     let session: HTTPSession
     let global: GlobalOptions
     /// The log of `--har`, if there is one.
     let log: HARFile?
     let options: TransferOptions
+    /// The byte of the resource from which on it goes on; `nil` for all of it.
+    private(set) var offset: UInt64?
 
     init(_ plan: TransferPlan, session: HTTPSession, global: GlobalOptions, log: HARFile? = nil) {
         self.plan = plan
@@ -78,6 +80,16 @@ struct Transfer: Sendable {
     private func fetch(_ ledger: TransferLedger) async throws {
         try await EntityTagFile.prepare(options)
         let output = try makeOutput()
+        var transfer = self
+        if options.uploads.isEmpty, let offset = options.continuation?.offset(of: output.path), offset > 0 {
+            transfer.offset = offset
+            transfer.plan.goOn(at: offset)
+            await output.append()
+        }
+        try await transfer.fetch(ledger, into: output)
+    }
+
+    private func fetch(_ ledger: TransferLedger, into output: BodyOutput) async throws {
         ledger.update { $0.file = output.path }
         let meter = output.path.map { path in
             ProgressMeter(

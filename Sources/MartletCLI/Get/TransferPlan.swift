@@ -37,6 +37,7 @@ struct TransferPlan: Sendable {
             throw UsageError("only one of -d, -F, -I and -T can be given")
         }
         try checkReading(options)
+        try checkContinuation(options, sendsData: sendsData)
         guard options.urls.count == 1 || options.comparedTagFile == nil && options.savedTagFile == nil else {
             throw UsageError("--etag-compare and --etag-save go with one URL")
         }
@@ -60,6 +61,24 @@ struct TransferPlan: Sendable {
                     isFirstOfGroup: index == 0, caller: caller))
         }
         return plans
+    }
+
+    /// The rest of a resource is one range of it, is fetched or put, and goes behind what a file has.
+    private static func checkContinuation(_ options: TransferOptions, sendsData: Bool) throws(UsageError) {
+        guard options.continuation != nil else { return }
+        let others = [
+            ("-r", options.range != nil), ("-d", sendsData), ("-F", !options.form.isEmpty),
+            ("-J", options.heedsProposedNames), ("--sse", options.reading == .events),
+        ]
+        for (name, isGiven) in others where isGiven {
+            throw UsageError("option -C: cannot be used with \(name)")
+        }
+    }
+
+    /// Goes on at a byte, unless the request has a range of its own.
+    mutating func goOn(at offset: UInt64) {
+        guard request.headerFields[.range] == nil else { return }
+        request.headerFields[.range] = "bytes=\(offset)-"
     }
 
     /// Heads, and what is made of them, belong to one exchange; a stream of events is of any number.
@@ -100,6 +119,11 @@ struct TransferPlan: Sendable {
             method = "PUT"
             if upload == "-" || upload == "." {
                 body = .once(StandardInput(), contentType: nil)
+                if group.continuation != nil { throw UsageError("option -C: cannot be used with -T -") }
+            } else if let continuation = group.continuation {
+                let rest = try continuation.upload(of: upload)
+                body = rest.body
+                if let range = rest.contentRange { lines.setDefault(.contentRange, range) }
             } else {
                 body = .file(FilePath(upload), contentType: nil)
             }

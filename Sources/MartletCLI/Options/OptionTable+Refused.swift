@@ -24,7 +24,6 @@ extension OptionTable {
                 + " suppress-connect-headers"
         ),
         ("parallel transfers are not supported yet", "parallel/Z parallel-immediate parallel-max"),
-        ("going on with a partial file is not supported yet", "continue-at/C"),
         ("limits on how often transfers begin are not supported", "rate"),
         (
             "this part of writing files is not supported yet",

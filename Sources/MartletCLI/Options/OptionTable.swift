@@ -36,6 +36,12 @@ enum OptionTable {
         .value("range", "r", "FIRST-LAST", "ask for a part of the resource, in bytes") {
             (group, text) throws(UsageError) in group.transfer.range = try HeaderLines.checked(text, "-r")
         },
+        .value(
+            "continue-at", "C", "OFFSET",
+            "go on at this byte, and append to the file of -o; - for where the file ends"
+        ) { (group, text) throws(UsageError) in
+            group.transfer.continuation = try Continuation(text)
+        },
         .flag("compressed", nil, "ask for a content coding and undo it") { $0.transfer.isCompressed = true },
         .flag("raw", nil, "undo neither chunks nor content coding") { $0.transfer.isRaw = true },
         .flag("http1.0", "0", "speak HTTP/1.0") { $0.transfer.version = .http10 },

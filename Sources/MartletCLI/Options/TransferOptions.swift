@@ -59,6 +59,7 @@ struct TransferOptions: Sendable {
     var userAgent: String?
     var referer: String?
     var range: String?
+    var continuation: Continuation?
     var timeCondition: TimeCondition?
     /// The file of `--etag-compare`.
     var comparedTagFile: String?

@@ -15,6 +15,9 @@ actor BodyOutput {
     /// The name in place of ``path``, where one was proposed.
     private var proposedPath: String?
     private var mayReplace = true
+    private var appends = false
+    /// Where in the file the output begins.
+    private var start: Int64 = 0
 
     /// Standard output. Binary data are refused on a terminal unless they may be there.
     init(mayBeBinary: Bool) {
@@ -53,6 +56,11 @@ actor BodyOutput {
         self.mayReplace = mayReplace
     }
 
+    /// Has everything go behind what the file has, for as long as nothing was written.
+    func append() {
+        appends = true
+    }
+
     /// Whether nothing was written that cannot be taken back.
     var mayRestart: Bool {
         get async {
@@ -65,10 +73,11 @@ actor BodyOutput {
     /// Takes back what was written to a file, for another try; what was shown stays.
     func restart() async throws(OutputError) {
         guard let file, let path else { return }
+        let start = start
         let result = await Console.run { () -> Result<Void, OutputError> in
             do {
-                try file.resize(to: 0)
-                try file.seek(offset: 0, from: .start)
+                try file.resize(to: start)
+                try file.seek(offset: start, from: .start)
                 return .success(())
             } catch Errno.invalidArgument, Errno.illegalSeek {
                 // No plain file: what went in cannot be had back.
@@ -120,23 +129,27 @@ actor BodyOutput {
         if let file { return file }
         let path = proposedPath ?? path
         let makesFolders = makesFolders
-        let mode: FileDescriptor.OpenOptions = mayReplace ? .truncate : .exclusiveCreate
-        let result = await Console.run { () -> Result<FileDescriptor, OutputError> in
+        let mode: FileDescriptor.OpenOptions =
+            appends ? .append : mayReplace ? .truncate : .exclusiveCreate
+        let result = await Console.run { () -> Result<(FileDescriptor, Int64), OutputError> in
             do {
                 let parent = FilePath(path).removingLastComponent().string
                 if makesFolders, !parent.isEmpty {
                     try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
                 }
-                return .success(
-                    try FileDescriptor.open(
-                        FilePath(path), .writeOnly, options: [.create, mode, .closeOnExec],
-                        permissions: [.ownerReadWrite, .groupRead, .otherRead]))
+                let file = try FileDescriptor.open(
+                    FilePath(path), .writeOnly, options: [.create, mode, .closeOnExec],
+                    permissions: [.ownerReadWrite, .groupRead, .otherRead])
+                // What is no plain file has no end to begin at.
+                let start = mode == .append ? (try? file.seek(offset: 0, from: .end)) ?? 0 : 0
+                return .success((file, start))
             } catch {
                 return .failure(OutputError(name: path, error))
             }
         }
-        let opened = try result.get()
+        let (opened, end) = try result.get()
         file = opened
+        start = end
         return opened
     }
 }

@@ -5,7 +5,7 @@ import Testing
 struct RefusedOptionTests {
     static let later = [
         "--ntlm", "--negotiate", "--aws-sigv4", "--preproxy", "--socks4", "--proxy-header",
-        "--proxy-negotiate", "--proxy-ntlm", "-Z", "--parallel", "--parallel-max", "-C", "--continue-at",
+        "--proxy-negotiate", "--proxy-ntlm", "-Z", "--parallel", "--parallel-max",
         "--rate", "--xattr",
         "--libcurl", "--http2", "--http3", "--http0.9", "--tlsv1.0", "--sslv3", "-2", "-M",
         "--request-target", "--ignore-content-length", "--trace", "--proto", "-t", "-Q", "-a", "--hsts", "-l",

@@ -92,7 +92,7 @@ struct QueueOptionTests {
             ("-d", "queue add"), ("-X", "queue add"), ("-T", "queue add"), ("--url", "queue add"),
             ("-I", "queue add"),
             ("--retry", "by itself"), ("--location-trusted", "credentials"), ("-o", "no sense"),
-            ("--next", "no sense"), ("--lane", "unknown"), ("-C", "not supported"),
+            ("--next", "no sense"), ("--lane", "unknown"), ("-M", "not supported"), ("-C", "no sense"),
         ] {
             do throws(UsageError) {
                 _ = try run(option, "x")

@@ -1,0 +1,60 @@
+import FoundationEssentials
+import Glibc
+import Martlet
+import MartletWire
+import SystemPackage
+
+/// Where `-C` goes on.
+enum Continuation: Hashable, Sendable {
+    /// At this byte of the resource, or of the file that is sent.
+    case offset(UInt64)
+    /// Where the file ends that is written.
+    case endOfFile
+
+    /// Reads a number of bytes, or `-`.
+    init(_ text: String) throws(UsageError) {
+        guard text != "-" else {
+            self = .endOfFile
+            return
+        }
+        guard let offset = Int64(text), offset >= 0 else {
+            throw UsageError("option -C: “\(text)” is neither a number of bytes nor -")
+        }
+        self = .offset(UInt64(offset))
+    }
+
+    /// The byte for what goes to a file, or to standard output; 0 where the file is not there.
+    func offset(of path: String?) -> UInt64 {
+        switch self {
+        case .offset(let offset): offset
+        case .endOfFile: path.flatMap(Continuation.size) ?? 0
+        }
+    }
+
+    /// The body that sends a file from there on, and what the request says of it. The whole file with `-`: how much of it
+    /// the server has is not known here.
+    func upload(of name: String) throws(UsageError) -> (body: HTTPBody, contentRange: String?) {
+        let whole = HTTPBody.file(FilePath(name), contentType: nil)
+        // What is not there, or no plain file, is the matter of whoever reads it.
+        guard let size = Continuation.size(of: name), size > 0 else { return (whole, nil) }
+        let offset = self.offset(of: nil)
+        guard offset < size else {
+            throw UsageError(
+                "option -C: “\(name)” has \(size) bytes: nothing is left to send", status: .partialBody)
+        }
+        guard offset > 0 || self == .endOfFile else { return (whole, nil) }
+        let range = ContentRange.satisfied(offset..<size, total: size).text
+        guard offset > 0 else { return (whole, range) }
+        let body = HTTPBody.stream(length: size - offset, contentType: nil) {
+            FileTail(path: name, offset: Int64(offset))
+        }
+        return (body, range)
+    }
+
+    /// How many bytes a plain file has; `nil` for what is none.
+    private static func size(of path: String) -> UInt64? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return UInt64(max(0, status.st_size))
+    }
+}
