@@ -1,12 +1,12 @@
 import Martlet
 
-/// Carries a command line out: all its transfers, one after the other, on connections they share.
+/// Carries a command line out: all its transfers, one after the other or at the same time, on connections they share.
 struct GetRunner: Sendable {
     /// The options, group by group.
     let groups: [OptionGroup]
 
     /// Runs everything.
-    /// - Returns: What the program exits with: as curl, the status of the last transfer.
+    /// - Returns: What the program exits with: as curl, the status of the last transfer, or with `-Z` of the last that failed.
     func run() async -> ExitStatus {
         let global = groups.last?.global ?? GlobalOptions()
         if !global.isSilent {
@@ -49,29 +49,87 @@ struct GetRunner: Sendable {
         // Cookies are those of the whole command line, as in curl.
         let jar = CookiePlan.makeJar()
         var status = ExitStatus.success
+        var waiting: [Transfer] = []
         for (group, plans) in zip(groups, planned) {
-            let usesTLS = plans.contains { $0.url.scheme == .https } || group.transfer.followsRedirects
-            var configuration = try SessionPlan.configuration(for: group.transfer, usesTLS: usesTLS)
-            caches.apply(group.transfer, to: &configuration)
-            let hasCookies = CookiePlan.isActive(group.transfer)
-            if hasCookies {
-                await CookiePlan.fill(jar, for: group.transfer)
-                configuration.cookies = jar
+            let view = try await self.view(of: &session, for: group, plans, caches, jar)
+            if let name = group.transfer.headsFile { try await HeadsFile(name).begin() }
+            let transfers = plans.map { Transfer($0, session: view, global: global, log: log) }
+            if global.isParallel {
+                waiting += transfers
+                continue
             }
-            let view = session?.with { $0 = configuration } ?? HTTPSession(configuration: configuration)
-            session = session ?? view
-            var endsHere = false
-            for plan in plans {
-                let report = await Transfer(plan, session: view, global: global, log: log).run()
-                status = report.status
-                endsHere =
-                    status == .interrupted || status == .writeFailed
-                    || (status != .success && global.stopsAtFirstError)
-                if endsHere { break }
-            }
+            let turn = await GetRunner.runInTurn(transfers, global)
+            status = turn.status
             if let name = group.transfer.cookieOutput { await CookiePlan.write(jar, to: name, global) }
-            if endsHere { return status }
+            if turn.endsHere { return status }
+        }
+        guard global.isParallel else { return status }
+        status = await GetRunner.runAtOnce(waiting, global)
+        for name in groups.compactMap(\.transfer.cookieOutput) {
+            await CookiePlan.write(jar, to: name, global)
         }
         return status
+    }
+
+    /// The session as a group wants it; its connections are those of all groups.
+    private func view(
+        of session: inout HTTPSession?, for group: OptionGroup, _ plans: [TransferPlan], _ caches: CachePlan,
+        _ jar: CookieJar
+    ) async throws(UsageError) -> HTTPSession {
+        let usesTLS = plans.contains { $0.url.scheme == .https } || group.transfer.followsRedirects
+        var configuration = try SessionPlan.configuration(for: group.transfer, usesTLS: usesTLS)
+        if let global = groups.last?.global, global.isParallel {
+            let limit = global.parallelLimit
+            configuration.pool.connectionsPerHost = max(configuration.pool.connectionsPerHost, limit)
+            configuration.pool.totalConnections = max(configuration.pool.totalConnections, limit)
+        }
+        caches.apply(group.transfer, to: &configuration)
+        if CookiePlan.isActive(group.transfer) {
+            await CookiePlan.fill(jar, for: group.transfer)
+            configuration.cookies = jar
+        }
+        let view = session?.with { $0 = configuration } ?? HTTPSession(configuration: configuration)
+        session = session ?? view
+        return view
+    }
+
+    /// Makes transfers one after the other.
+    /// - Returns: The status of the last one, and whether none must follow.
+    private static func runInTurn(
+        _ transfers: [Transfer], _ global: GlobalOptions
+    ) async -> (status: ExitStatus, endsHere: Bool) {
+        var status = ExitStatus.success
+        for transfer in transfers {
+            status = await transfer.run().status
+            let endsHere =
+                status == .interrupted || status == .writeFailed
+                || (status != .success && global.stopsAtFirstError)
+            if endsHere { return (status, true) }
+        }
+        return (status, false)
+    }
+
+    /// Makes transfers at the same time, as many as may be, and begins another whenever one has ended.
+    /// - Returns: The status of the one that failed last; with `--fail-early` that of the first, which ends the others.
+    private static func runAtOnce(_ transfers: [Transfer], _ global: GlobalOptions) async -> ExitStatus {
+        await withTaskGroup(of: ExitStatus.self) { tasks in
+            var waiting = transfers[...]
+            for _ in 0..<global.parallelLimit {
+                guard let transfer = waiting.popFirst() else { break }
+                tasks.addTask { await transfer.run().status }
+            }
+            var status = ExitStatus.success
+            while let ended = await tasks.next() {
+                if ended != .success { status = ended }
+                if status != .success, global.stopsAtFirstError {
+                    tasks.cancelAll()
+                    return status
+                }
+                if let transfer = waiting.popFirst() {
+                    tasks.addTask { await transfer.run().status }
+                }
+            }
+            return status
+        }
     }
 }

@@ -109,7 +109,6 @@ extension Transfer {
         _ ledger: TransferLedger, _ output: BodyOutput?
     ) async throws {
         let heads = received.map(HeadText.bytes)
-        let isFirst = ledger.report.headByteCount == 0 && plan.isFirstOfGroup && !ledger.isAgain
         ledger.update { $0.headByteCount += heads.reduce(0) { $0 + $1.count } }
         if global.isVerbose {
             await Console.complain(VerboseText.connection(metrics))
@@ -118,7 +117,7 @@ extension Transfer {
             for head in heads { await Console.complain(HeadText.shown(head, mark: "<")) }
         }
         let bytes = Array(heads.joined())
-        if let file = options.headsFile { try await HeadsFile(file).write(bytes, anew: isFirst) }
+        if let file = options.headsFile { try await HeadsFile(file).write(bytes) }
         if options.includesHeads || options.isHead { try await output?.write(bytes) }
     }
 
@@ -179,7 +178,7 @@ extension Transfer {
         let lines = HeadText.lines(of: trailers)
         ledger.update { $0.headByteCount += lines.count }
         if global.isVerbose { await Console.complain(HeadText.shown(lines, mark: "<")) }
-        if let file = options.headsFile { try await HeadsFile(file).write(lines, anew: false) }
+        if let file = options.headsFile { try await HeadsFile(file).write(lines) }
         if options.includesHeads { try await output.write(lines) }
     }
 

@@ -66,13 +66,7 @@ struct Transfer: Sendable {
     private func writeOut(_ format: String, _ report: TransferReport) async throws(OutputError) {
         let (pieces, unknown) = WriteOut(report).text(format)
         for name in unknown { await Console.complain("martlet: unknown --write-out variable: “\(name)”\n") }
-        for piece in pieces {
-            if piece.goesToStandardError {
-                await Console.complain(piece.text)
-            } else {
-                try await Console.write(piece.text)
-            }
-        }
+        try await Console.write(pieces)
     }
 
     // MARK: Fetching
@@ -93,7 +87,7 @@ struct Transfer: Sendable {
         ledger.update { $0.file = output.path }
         let meter = output.path.map { path in
             ProgressMeter(
-                form: global.isSilent ? .none : global.progress, name: path, url: plan.url.redacted)
+                form: global.shownProgress, name: path, url: plan.url.redacted)
         }
         try await Transfer.showing(meter) {
             do {

@@ -5,7 +5,6 @@ import Synchronization
 final class TransferLedger: Sendable {
     /// Guards the report: the transfer's own task, and closures it hands out.
     private let state: Mutex<TransferReport>
-    private let again = Atomic(false)
     /// Guards the watch over the speed, if there is one: the call, and the task that watches.
     private let speed: Mutex<SpeedWatch?>
 
@@ -17,12 +16,8 @@ final class TransferLedger: Sendable {
     /// The report as it stands.
     var report: TransferReport { state.withLock { $0 } }
 
-    /// Whether it is of a further try.
-    var isAgain: Bool { again.load(ordering: .relaxed) }
-
     /// Begins the report of a further try.
     func restart(_ plan: TransferPlan) {
-        again.store(true, ordering: .relaxed)
         speed.withLock { $0?.rest() }
         update { report in
             let file = report.file

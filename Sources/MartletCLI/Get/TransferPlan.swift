@@ -17,8 +17,6 @@ struct TransferPlan: Sendable {
     var destination: TransferOptions.Destination
     /// The options of its group.
     var group: TransferOptions
-    /// Whether it is the first of its group: files of heads begin anew with it.
-    var isFirstOfGroup: Bool
 
     /// The plans of a group, one for each URL.
     static func plans(
@@ -58,7 +56,7 @@ struct TransferPlan: Sendable {
                 try TransferPlan(
                     number: number + index, givenURL: given, url: url, upload: upload,
                     data: sendsData ? data.bytes : nil, form: form, destination: destination, group: options,
-                    isFirstOfGroup: index == 0, caller: caller))
+                    caller: caller))
         }
         return plans
     }
@@ -94,7 +92,7 @@ struct TransferPlan: Sendable {
 
     private init(
         number: Int, givenURL: String, url: HTTPURL, upload: String?, data: [UInt8]?, form: HTTPBody?,
-        destination: TransferOptions.Destination, group: TransferOptions, isFirstOfGroup: Bool,
+        destination: TransferOptions.Destination, group: TransferOptions,
         caller: CallerPlan
     ) throws(UsageError) {
         self.number = number
@@ -102,7 +100,6 @@ struct TransferPlan: Sendable {
         self.url = url
         self.destination = destination
         self.group = group
-        self.isFirstOfGroup = isFirstOfGroup
         var lines = try HeaderLines(group.headerLines)
         body = .none
         var method = "GET"

@@ -105,6 +105,8 @@ struct CommandLineReader {
 
     private static let opposites: [String: @Sendable (inout OptionGroup) throws(UsageError) -> Void] = [
         "include": { $0.transfer.includesHeads = false },
+        "parallel": { $0.global.isParallel = false },
+        "parallel-immediate": { _ in },
         "silent": { $0.global.isSilent = false },
         "show-error": { $0.global.showsErrors = false },
         "verbose": { $0.global.isVerbose = false },

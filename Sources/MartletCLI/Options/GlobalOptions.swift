@@ -18,6 +18,10 @@ struct GlobalOptions: Sendable {
     var showsErrors = false
     var isVerbose = false
     var stopsAtFirstError = false
+    /// Whether all transfers are made at the same time.
+    var isParallel = false
+    /// How many of them at most.
+    var parallelLimit = 50
     var progress = Progress.auto
     /// The file of `--har`.
     var harFile: String?
@@ -27,6 +31,12 @@ struct GlobalOptions: Sendable {
     var warnings: [String] = []
     var showsVersion = false
     var showsHelp = false
+
+    /// How a transfer shows how far it has come: bars of several would be drawn over one another.
+    var shownProgress: Progress {
+        if isSilent { return .none }
+        return isParallel && (progress == .auto || progress == .bar) ? .plain : progress
+    }
 
     /// Whether errors are told.
     var tellsErrors: Bool { !isSilent || showsErrors }

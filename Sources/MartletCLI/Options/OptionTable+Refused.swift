@@ -23,7 +23,6 @@ extension OptionTable {
                 + " proxy-tls13-ciphers proxy-tlsauthtype proxy-tlspassword proxy-tlsuser proxy-tlsv1 haproxy-protocol"
                 + " suppress-connect-headers"
         ),
-        ("parallel transfers are not supported yet", "parallel/Z parallel-immediate parallel-max"),
         ("limits on how often transfers begin are not supported", "rate"),
         (
             "this part of writing files is not supported yet",

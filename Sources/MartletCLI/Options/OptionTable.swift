@@ -306,6 +306,16 @@ enum OptionTable {
         },
         .flag("no-buffer", "N") { _ in },
         .flag("disable", "q") { _ in },
+        .flag("parallel", "Z", "make all transfers at the same time, --parallel-max of them at most") {
+            $0.global.isParallel = true
+        },
+        .value("parallel-max", nil, "NUMBER", "how many transfers -Z makes at the same time; 50 by default") {
+            (group, text) throws(UsageError) in
+            group.global.parallelLimit = try OptionValues.number(text, in: 1...300, "--parallel-max")
+        },
+        .flag("parallel-immediate", nil, "open connections rather than wait for one, as -Z does anyway") {
+            _ in
+        },
         .flag("fail-early", nil, "stop at the first transfer that fails") {
             $0.global.stopsAtFirstError = true
         },

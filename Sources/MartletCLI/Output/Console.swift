@@ -37,6 +37,23 @@ enum Console {
         _ = try? await write(Array(text.utf8), to: .standardError, named: "standard error")
     }
 
+    /// Writes pieces to both, with nothing of anybody else in between. That nobody reads standard error is not an error.
+    static func write(_ pieces: [WriteOut.Piece]) async throws(OutputError) {
+        let result = await output.run { () -> Result<Void, OutputError> in
+            for piece in pieces {
+                do {
+                    let file = piece.goesToStandardError ? FileDescriptor.standardError : .standardOutput
+                    try file.writeAll(piece.text.utf8)
+                } catch {
+                    if piece.goesToStandardError { continue }
+                    return .failure(OutputError(name: "standard output", error))
+                }
+            }
+            return .success(())
+        }
+        try result.get()
+    }
+
     /// Writes bytes to a descriptor.
     static func write(_ bytes: [UInt8], to file: FileDescriptor, named name: String) async throws(OutputError)
     {

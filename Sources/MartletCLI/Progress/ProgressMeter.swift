@@ -68,6 +68,8 @@ final class ProgressMeter: Sendable {
             await Console.complain(event("finish", current, status))
         } else {
             let line = text.total(current, failed: status != .success)
+            // In one write: another transfer may have something to say.
+            guard form == .bar else { return await Console.complain(line + "\n") }
             await draw(line)
             await Console.complain("\n")
             Interrupts.barIsDrawn = false
@@ -86,10 +88,6 @@ final class ProgressMeter: Sendable {
 
     /// Draws over what stands on the line, in one write.
     private func draw(_ line: String) async {
-        guard form == .bar else {
-            await Console.complain(line)
-            return
-        }
         let padding = state.withLock { state in
             defer { state.drawnWidth = line.count }
             return max(0, state.drawnWidth - line.count)

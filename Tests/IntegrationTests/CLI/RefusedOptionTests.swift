@@ -5,8 +5,7 @@ import Testing
 struct RefusedOptionTests {
     static let later = [
         "--ntlm", "--negotiate", "--aws-sigv4", "--preproxy", "--socks4", "--proxy-header",
-        "--proxy-negotiate", "--proxy-ntlm", "-Z", "--parallel", "--parallel-max",
-        "--rate", "--xattr",
+        "--proxy-negotiate", "--proxy-ntlm", "--rate", "--xattr",
         "--libcurl", "--http2", "--http3", "--http0.9", "--tlsv1.0", "--sslv3", "-2", "-M",
         "--request-target", "--ignore-content-length", "--trace", "--proto", "-t", "-Q", "-a", "--hsts", "-l",
     ]
@@ -26,9 +25,9 @@ struct RefusedOptionTests {
 
     @Test("A refused letter is found within a cluster")
     func cluster() async throws {
-        let run = try await Program.run("-sSZ", "http://127.0.0.1/")
+        let run = try await Program.run("-sSM", "http://127.0.0.1/")
         #expect(run.status == 2)
-        #expect(run.errors == "martlet: (2) option -Z: parallel transfers are not supported yet\n")
+        #expect(run.errors == "martlet: (2) option -M: this is not supported\n")
     }
 
     @Test(

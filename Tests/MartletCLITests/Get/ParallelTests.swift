@@ -1,0 +1,162 @@
+import MartletTesting
+import Synchronization
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Transfers at the same time: -Z", .timeLimit(.minutes(10)))
+struct ParallelTests {
+    /// Where requests wait until so many are there, and then all go on.
+    private final class Gathering: Sendable {
+        private struct State {
+            var present: [CheckedContinuation<Void, Never>] = []
+            var most = 0
+        }
+
+        private let count: Int
+        private let state = Mutex(State())
+
+        init(of count: Int) { self.count = count }
+
+        /// The most that were there together.
+        var most: Int { state.withLock { $0.most } }
+
+        func enter() async {
+            await withCheckedContinuation { continuation in
+                let released = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+                    state.present.append(continuation)
+                    state.most = max(state.most, state.present.count)
+                    guard state.present.count == count else { return [] }
+                    defer { state.present = [] }
+                    return state.present
+                }
+                for continuation in released { continuation.resume() }
+            }
+        }
+    }
+
+    /// Words that fetch so many URLs into files of their own.
+    private func words(_ count: Int, _ scene: GetScene, _ origin: TestOrigin) -> [String] {
+        (0..<count).flatMap { ["-o", scene.file("\($0)"), origin.url("/\($0)")] }
+    }
+
+    @Test("All are under way together, each with its own file, also those of other groups")
+    func together() async throws {
+        let scene = try GetScene()
+        let gathering = Gathering(of: 6)
+        try await TestOrigin.withOrigin(.plain) { request in
+            await gathering.enter()
+            return .text(request.path)
+        } run: { (origin) async throws in
+            let status = try await scene.run(
+                ["-Z"] + words(5, scene, origin) + ["--next", "-o", scene.file("5"), origin.url("/5")])
+            #expect(status == .success)
+            for number in 0..<6 { #expect(scene.text("\(number)") == "/\(number)") }
+        }
+    }
+
+    @Test("More than sixteen at once reach one host, which else has its limit there")
+    func wide() async throws {
+        let scene = try GetScene()
+        let gathering = Gathering(of: 40)
+        try await TestOrigin.withOrigin(.plain) { request in
+            await gathering.enter()
+            return .text(request.path)
+        } run: { (origin) async throws in
+            #expect(try await scene.run(["-Z"] + words(40, scene, origin)) == .success)
+            #expect(scene.text("39") == "/39")
+        }
+    }
+
+    @Test("No more than --parallel-max are under way at once, and all are made")
+    func limit() async throws {
+        let scene = try GetScene()
+        let gathering = Gathering(of: 2)
+        try await TestOrigin.withOrigin(.plain) { request in
+            await gathering.enter()
+            return .text(request.path)
+        } run: { (origin) async throws in
+            let status = try await scene.run(["-Z", "--parallel-max", "2"] + words(6, scene, origin))
+            #expect(status == .success)
+            #expect(gathering.most == 2)
+            for number in 0..<6 { #expect(scene.text("\(number)") == "/\(number)") }
+        }
+    }
+
+    @Test("Without -Z they are made one after the other")
+    func inTurn() async throws {
+        let scene = try GetScene()
+        let gathering = Gathering(of: 1)
+        try await TestOrigin.withOrigin(.plain) { request in
+            await gathering.enter()
+            return .text(request.path)
+        } run: { (origin) async throws in
+            let words = ["-Z", "--no-parallel", "--parallel-immediate"] + words(3, scene, origin)
+            #expect(try await scene.run(words) == .success)
+            #expect(gathering.most == 1 && origin.connectionCount == 1)
+        }
+    }
+
+    @Test("One that fails is the exit status, whichever ends last, and holds up no other")
+    func failure() async throws {
+        let scene = try GetScene()
+        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { (origin) async throws in
+            let status = try await scene.run(
+                "-Z", "-f", "-o", scene.file("0"), origin.url("/status/404"), "-o", scene.file("1"),
+                origin.url("/redirect/0"), "-o", scene.file("2"), origin.url("/delay/20"))
+            #expect(status == .refusedByStatus)
+            #expect(scene.text("1") == "arrived\n" && scene.text("2") == "waited 20 ms\n")
+        }
+    }
+
+    @Test("--fail-early ends those that are under way, and its status is that of the one that failed")
+    func failEarly() async throws {
+        let scene = try GetScene()
+        try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { (origin) async throws in
+            let status = try await scene.run(
+                "-Z", "--fail-early", "-f", "-o", scene.file("0"), origin.url("/stall/9"), "-o",
+                scene.file("1"), origin.url("/status/404"), "-o", scene.file("2"), origin.url("/stall"))
+            #expect(status == .refusedByStatus)
+        }
+    }
+
+    @Test("The file of -D has the heads of all, whichever comes first, and nothing from before")
+    func heads() async throws {
+        let scene = try GetScene()
+        try scene.write("before", to: "heads")
+        try await TestOrigin.withOrigin(.plain) { request in
+            .text("x").with { $0.fields.append("X-Path", request.path) }
+        } run: { (origin) async throws in
+            let status = try await scene.run(["-Z", "-D", scene.file("heads")] + words(9, scene, origin))
+            #expect(status == .success)
+        }
+        let text = try #require(scene.text("heads"))
+        #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        for number in 0..<9 { #expect(text.contains("X-Path: /\(number)\r\n")) }
+    }
+
+    @Test("The file of -D is empty where no head came, and one that cannot be made ends all")
+    func noHeads() async throws {
+        let scene = try GetScene()
+        try scene.write("before", to: "heads")
+        #expect(try await scene.run("-D", scene.file("heads"), "http://127.0.0.1:1/") == .connectFailed)
+        #expect(scene.text("heads")?.isEmpty == true)
+        #expect(try await scene.run("-D", scene.file("no/heads"), "http://127.0.0.1:1/") == .writeFailed)
+    }
+
+    @Test("50 at once by default, 300 at the most; and no bars, which would be drawn over one another")
+    func options() throws {
+        #expect(try GetScene.groups([])[0].global.isParallel == false)
+        let global = try GetScene.groups(["-Z"])[0].global
+        #expect(global.isParallel && global.parallelLimit == 50)
+        for value in ["0", "301", "-1", "x"] {
+            let error = #expect(throws: UsageError.self) { try GetScene.groups(["--parallel-max", value]) }
+            #expect(error?.status == .usage)
+        }
+        for (words, shown) in [
+            (["-Z"], GlobalOptions.Progress.plain), (["-Z", "-#"], .plain), ([], .auto), (["-#"], .bar),
+            (["-Z", "--progress", "json"], .json),
+        ] { #expect(try GetScene.groups(words + ["--no-silent"])[0].global.shownProgress == shown) }
+        #expect(try GetScene.groups(["-Z"])[0].global.shownProgress == .none)
+    }
+}
