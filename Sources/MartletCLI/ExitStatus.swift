@@ -61,7 +61,9 @@ extension ExitStatus {
         case .timedOut: self = .timedOut
         case .connectionLost: self = error.phase == .sending ? .sendFailed : .receiveFailed
         case .tooManyRedirects: self = .tooManyRedirects
-        case .redirectRefused: self = .unsupportedScheme
+        case .redirectRefused:
+            let cause = error.underlying as? HTTPURL.ParseError
+            self = cause == nil || cause?.code == .unsupportedScheme ? .unsupportedScheme : .malformedURL
         case .authenticationFailed: self = .authenticationFailed
         case .emptyResponse: self = .emptyReply
         case .truncated: self = .partialBody

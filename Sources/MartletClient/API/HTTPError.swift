@@ -142,7 +142,7 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     /// How many times the request was begun.
     public var attempts: Int
     /// The error of the layer below: a ``TLSError``, ``ConnectFailure``, ``ResolutionError``, ``ProxyError``,
-    /// ``HTTPURL/ParseError``, ``StorageError``, or one that the body's source threw. A fault of the message is one of no public type: its code and
+    /// ``HTTPURL/ParseError`` (also of a `Location`), ``StorageError``, or one that the body's source threw. A fault of the message is one of no public type: its code and
     /// its words say all.
     public var underlying: (any Error)?
     /// All attempts to connect that failed, in the order they ended.

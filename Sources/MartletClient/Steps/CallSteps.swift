@@ -399,7 +399,7 @@ struct CallSteps {
         if case .tooMany = refusal { code = .tooManyRedirects } else { code = .redirectRefused }
         return HTTPError(
             code, phase: .evaluating, message: refusal.description, wasSent: true,
-            origin: request.url.origin.description, attempts: sentCount,
+            origin: request.url.origin.description, attempts: sentCount, underlying: refusal.parseError,
             exchange: answer.exchange(with: []))
     }
 }

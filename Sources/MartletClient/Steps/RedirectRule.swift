@@ -49,9 +49,9 @@ package struct RedirectRule: Sendable {
         /// To a scheme that the policy leaves out.
         case refusedScheme(HTTPURL.Origin)
         /// Neither http nor https.
-        case unsupportedScheme(String)
+        case unsupportedScheme(HTTPURL.ParseError)
         /// No reference to anything.
-        case malformed(String)
+        case malformed(HTTPURL.ParseError)
         /// Several that differ.
         case ambiguous
     }
@@ -75,8 +75,8 @@ package struct RedirectRule: Sendable {
         do throws(HTTPURL.ParseError) {
             target = try url.resolving(RedirectRule.text(of: location))
         } catch {
-            if error.code == .unsupportedScheme { return .fail(.unsupportedScheme(error.description)) }
-            return .fail(.malformed(error.description))
+            if error.code == .unsupportedScheme { return .fail(.unsupportedScheme(error)) }
+            return .fail(.malformed(error))
         }
         guard policy.schemes.contains(target.scheme) else { return .fail(.refusedScheme(target.origin)) }
         if url.scheme == .https, target.scheme == .http, !policy.allowsDowngrade {
@@ -152,14 +152,21 @@ extension HTTPField.Name {
 }
 
 extension RedirectRule.Refusal: CustomStringConvertible {
+    /// Why `Location` is no URL, where that is what is wrong.
+    package var parseError: HTTPURL.ParseError? {
+        switch self {
+        case .unsupportedScheme(let error), .malformed(let error): error
+        case .tooMany, .downgrade, .refusedScheme, .ambiguous: nil
+        }
+    }
+
     /// What is wrong, in words.
     package var description: String {
         switch self {
         case .tooMany(let limit): "more than \(limit) redirects"
         case .downgrade(let origin): "a redirect from https to \(origin), which is not encrypted"
         case .refusedScheme(let origin): "a redirect to \(origin), whose scheme is not allowed for redirects"
-        case .unsupportedScheme(let text): "Location: \(text)"
-        case .malformed(let text): "Location: \(text)"
+        case .unsupportedScheme(let error), .malformed(let error): "Location: \(error)"
         case .ambiguous: "several fields Location that differ"
         }
     }
