@@ -35,7 +35,10 @@ struct Transfer: Sendable {
         do {
             try await fetch(ledger)
         } catch {
-            ledger.update { ($0.status, $0.message) = Transfer.verdict(error) }
+            ledger.update { report in
+                (report.status, report.message) = Transfer.verdict(error)
+                report.refusedTunnelStatus = Transfer.refusedTunnelStatus(error)
+            }
         }
         var report = ledger.report
         report.elapsed = ContinuousClock.now - report.start
@@ -61,6 +64,12 @@ struct Transfer: Sendable {
         case is CancellationError: (.interrupted, "")
         default: (.readFailed, "\(error)")
         }
+    }
+
+    private static func refusedTunnelStatus(_ error: any Error) -> Int {
+        let cause = (error as? HTTPError)?.underlying as? ProxyError
+        if case .refused(let status) = cause?.kind { return status }
+        return 0
     }
 
     private func writeOut(_ format: String, _ report: TransferReport) async throws(OutputError) {

@@ -13,6 +13,8 @@ struct TransferReport: Sendable {
     var referer: String?
     /// The final head.
     var head: ResponseHead?
+    /// The status of a proxy's answer that refused a tunnel; 0 for none.
+    var refusedTunnelStatus = 0
     /// Whether the body was left out, since the response is not as `-z` wants it: as if the status were 304.
     var isSimulatedNotModified = false
     /// All heads, trailers included, as they were shown: their bytes.
@@ -37,6 +39,15 @@ struct TransferReport: Sendable {
 
     /// The status, 304 where the body was left out as with one; 0 before there is one.
     var effectiveStatus: Int { isSimulatedNotModified ? 304 : head?.status ?? 0 }
+
+    /// The status of the proxy's last answer to CONNECT; 0 where there was none, as on a connection that is used again.
+    var tunnelStatus: Int {
+        guard refusedTunnelStatus == 0 else { return refusedTunnelStatus }
+        let metrics = steps.compactMap(\.exchange?.metrics) + [metrics].compactMap { $0 }
+        // What opens a tunnel is a 2xx, and no proxy says another than 200. SOCKS has no statuses.
+        let hasTunnel = metrics.contains { $0.tunnel != nil && $0.proxy?.hasPrefix("http") == true }
+        return hasTunnel ? 200 : 0
+    }
 
     /// The heads that were sent, all together, in bytes.
     var sentHeadByteCount: Int {

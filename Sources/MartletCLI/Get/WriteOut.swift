@@ -96,7 +96,8 @@ struct WriteOut: Sendable {
 
     /// The variables of `%{json}`, in curl's order.
     static let names = [
-        "content_type", "errormsg", "exitcode", "filename_effective", "http_code", "http_connect",
+        "content_type", "errormsg", "exitcode", "filename_effective", "ftp_entry_path", "http_code",
+        "http_connect",
         "http_version",
         "local_ip", "local_port", "method", "num_connects", "num_headers", "num_redirects",
         "proxy_ssl_verify_result",

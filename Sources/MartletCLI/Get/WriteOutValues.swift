@@ -12,7 +12,9 @@ struct WriteOutValues: Sendable {
         if name.hasPrefix("time_") { return .seconds(time(name)) }
         switch name {
         case "http_code", "response_code": return .status(report.effectiveStatus)
-        case "http_connect": return .status(0)
+        case "http_connect": return .status(report.tunnelStatus)
+        // It belongs to another protocol.
+        case "ftp_entry_path": return .missing
         case "http_version": return .text(version)
         case "exitcode": return .number(Int(report.status.code))
         case "errormsg": return report.message.isEmpty ? .missing : .text(report.message)
