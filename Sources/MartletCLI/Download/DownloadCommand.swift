@@ -73,7 +73,7 @@ struct DownloadCommand: AsyncParsableCommand {
         configuration.pool.connectionsPerHost = max(6, group.download.segments)
         if CookiePlan.isActive(options) {
             let jar = CookiePlan.makeJar()
-            await CookiePlan.fill(jar, for: options)
+            await CookiePlan.fill(jar, for: options, group.global)
             configuration.cookies = jar
         }
         return configuration

@@ -85,7 +85,7 @@ struct GetRunner: Sendable {
         }
         caches.apply(group.transfer, to: &configuration)
         if CookiePlan.isActive(group.transfer) {
-            await CookiePlan.fill(jar, for: group.transfer)
+            await CookiePlan.fill(jar, for: group.transfer, group.global)
             configuration.cookies = jar
         }
         let view = session?.with { $0 = configuration } ?? HTTPSession(configuration: configuration)

@@ -38,6 +38,13 @@ struct HeaderLines: Sendable {
         }
     }
 
+    /// A text without blanks around it.
+    static func trimmed(_ text: Substring) -> Substring {
+        let start = text.drop { $0 == " " || $0 == "\t" }
+        let end = start.lastIndex { $0 != " " && $0 != "\t" }
+        return end.map { start[...$0] } ?? ""
+    }
+
     /// The value of an option that becomes a field's.
     static func checked(_ value: String, _ option: String) throws(UsageError) -> String {
         guard isValid(value) else { throw UsageError("option \(option): the value has a control character") }

@@ -39,7 +39,7 @@ struct QueueRunCommand: AsyncParsableCommand {
         var configuration = try SessionPlan.configuration(for: group.transfer, usesTLS: true)
         let jar = CookiePlan.makeJar()
         if CookiePlan.isActive(group.transfer) {
-            await CookiePlan.fill(jar, for: group.transfer)
+            await CookiePlan.fill(jar, for: group.transfer, group.global)
             configuration.cookies = jar
         }
         let session = HTTPSession(configuration: configuration)
