@@ -43,6 +43,13 @@ struct CurlComparisonTests {
         (["-iL", "-d", "a=1"], "/redirect/1?status=303"), (["-iL", "-d", "a=1"], "/redirect/1?status=308"),
         (["--retry", "1", "--retry-delay", "1"], "/status/503"), (["--retry", "1"], "/status/404"),
         (["-i", "-u", "me:secret"], "/bytes/10"), (["-F", "a=b", "-w", "%{method}"], "/status/200"),
+        (["-z", "Sun, 06 Nov 1994 08:49:37 GMT", "-i"], "/bytes/10"), (["-z", "neither"], "/bytes/10"),
+        (["-C", "5", "-i"], "/bytes/10"), (["-C", "10"], "/bytes/10"), (["-C", "5"], "/chunked/10"),
+        (["-C", "5"], "/status/404"), (["-C", "5", "-f"], "/status/404"), (["-C", "-"], "/bytes/10"),
+        (["-C", "2", "-T", "file"], "/mirror"), (["-C", "-", "-T", "file"], "/mirror"),
+        (["-C", "99", "-T", "file"], "/mirror"), (["-C", "x"], "/bytes/10"),
+        (["--limit-rate", "1M", "-Y", "1", "-y", "300"], "/bytes/100"),
+        (["-w", "%{http_connect}[%{ftp_entry_path}]"], "/json"),
         (["-D", "-", "-o", "out"], "/bytes/10"), (["-H", "Range: bytes=1-2"], "/bytes/10"),
     ]
 
