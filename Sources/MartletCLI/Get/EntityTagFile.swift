@@ -34,15 +34,21 @@ enum EntityTagFile {
     /// Saves the tag of a response that has come whole, on a line of its own. One without a tag leaves an empty file; but a
     /// 304 without one leaves the tag that it was compared with.
     static func save(_ head: ResponseHead, _ options: TransferOptions) async throws(OutputError) {
-        guard let name = options.savedTagFile else { return }
-        let tag = head.fields.rawValues(of: "etag").first.map(Array.init) ?? []
-        if tag.isEmpty, head.status == 304 { return }
-        let line = tag.isEmpty ? [] : tag + [10]
-        if name == "-" {
-            try await Console.write(line)
-        } else {
-            try await write(line, to: name, makesFolders: options.makesFolders)
-        }
+        guard let name = options.savedTagFile, name != "-" else { return }
+        let line = self.line(of: head)
+        if line.isEmpty, head.status == 304 { return }
+        try await write(line, to: name, makesFolders: options.makesFolders)
+    }
+
+    /// Writes the tag to standard output before the body, where it is to be there.
+    static func show(_ head: ResponseHead, _ options: TransferOptions) async throws(OutputError) {
+        guard options.savedTagFile == "-" else { return }
+        try await Console.write(line(of: head))
+    }
+
+    /// The tag on a line of its own; nothing where there is none.
+    private static func line(of head: ResponseHead) -> [UInt8] {
+        head.fields.rawValues(of: "etag").first.map { Array($0) + [10] } ?? []
     }
 
     /// Writes a file anew; for `nil` it is only there afterwards.

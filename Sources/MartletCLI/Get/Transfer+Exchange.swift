@@ -45,6 +45,7 @@ extension Transfer {
                 try await show(
                     response.interim + [response.head], sent: ledger.report.sentHeads, response.metrics,
                     response.cacheStatus, ledger, isShown ? output : nil)
+                try await EntityTagFile.show(response.head, options)
                 let isFailure =
                     options.failsOnStatus && response.head.status >= 400
                     && !(offset != nil && response.head.status == 416)

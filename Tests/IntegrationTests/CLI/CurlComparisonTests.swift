@@ -49,7 +49,8 @@ struct CurlComparisonTests {
         (["-C", "2", "-T", "file"], "/mirror"), (["-C", "-", "-T", "file"], "/mirror"),
         (["-C", "99", "-T", "file"], "/mirror"), (["-C", "x"], "/bytes/10"),
         (["--limit-rate", "1M", "-Y", "1", "-y", "300"], "/bytes/100"),
-        (["-w", "%{http_connect}[%{ftp_entry_path}]"], "/json"),
+        (["-w", "%{http_connect}[%{ftp_entry_path}]"], "/json"), (["--etag-save", "-"], "/bytes/10"),
+        (["--etag-save", "-"], "/json"),
         (["-D", "-", "-o", "out"], "/bytes/10"), (["-H", "Range: bytes=1-2"], "/bytes/10"),
     ]
 
