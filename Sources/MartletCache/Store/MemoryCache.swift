@@ -36,6 +36,8 @@ package final class MemoryCache: Sendable {
         var slots: [Slot?] = []
         var free: [Int] = []
         var places: [CacheKey: [Int]] = [:]
+        /// Keys of which the disk may have variants that are not here: what is here is not all there is to choose from.
+        var incomplete: Set<CacheKey> = []
         var policy: any EvictionPolicy
         var limit: Int
         var statistics = Statistics()
@@ -45,16 +47,21 @@ package final class MemoryCache: Sendable {
     private let state: Mutex<State>
     /// Told of each entry whose body ends.
     private let onEnd: @Sendable (MemoryEntry) -> Void
+    /// Whether what it gives up goes on on a disk.
+    private let hasDisk: Bool
 
     /// A cache of so many bytes; one of 0 holds nothing.
     ///
-    /// - Parameter onEnd: called with each entry that is removed, or replaced by one of another body, and not given up to make
-    ///   room. It is called under the lock: it must neither take long nor call the cache.
+    /// - Parameters:
+    ///   - hasDisk: whether what it gives up goes on on a disk.
+    ///   - onEnd: called with each entry that is removed, or replaced by one of another body, and not given up to make room. It
+    ///     is called under the lock: it must neither take long nor call the cache.
     package init(
-        limit: Int, order: EvictionOrder = .leastRecentlyUsed,
+        limit: Int, order: EvictionOrder = .leastRecentlyUsed, hasDisk: Bool = false,
         onEnd: @escaping @Sendable (MemoryEntry) -> Void = { _ in }
     ) {
         self.onEnd = onEnd
+        self.hasDisk = hasDisk
         state = Mutex(State(policy: order.makePolicy(), limit: max(0, limit)))
     }
 
@@ -82,10 +89,11 @@ package final class MemoryCache: Sendable {
         state.withLock { state in (state.places[key] ?? []).compactMap { state.slots[$0]?.entry } }
     }
 
-    /// The same as they are found.
+    /// The same as they are found; none where the disk may have others of the key.
     func responses(of key: CacheKey) -> [StoredResponse] {
         state.withLock { state in
-            guard let places = state.places[key] else { return [] }
+            guard let places = state.places[key], state.incomplete.isEmpty || !state.incomplete.contains(key)
+            else { return [] }
             return places.compactMap { state.slots[$0]?.response }
         }
     }
@@ -118,12 +126,13 @@ package final class MemoryCache: Sendable {
     ///
     /// - Parameters:
     ///   - isOnDisk: whether it need not be written down when it is given up.
+    ///   - isComplete: whether all variants of its key that the disk has are here then; `nil` for as it was.
     ///   - isCurrent: asked at the last moment, while nothing can be removed: false where what happened since makes it one
     ///     that must not be found. It must not call the cache.
     /// - Returns: what was given up and is not on disk, oldest first.
     @discardableResult
     package func insert(
-        _ entry: MemoryEntry, isOnDisk: Bool, if isCurrent: () -> Bool = { true }
+        _ entry: MemoryEntry, isOnDisk: Bool, isComplete: Bool? = nil, if isCurrent: () -> Bool = { true }
     ) -> [MemoryEntry] {
         state.withLock { state in
             guard isCurrent() else { return [] }
@@ -136,6 +145,11 @@ package final class MemoryCache: Sendable {
             state.policy.insert(place)
             state.statistics.entryCount += 1
             state.statistics.byteCount += entry.cost
+            switch isComplete {
+            case true?: state.incomplete.remove(entry.head.key)
+            case false?: state.incomplete.insert(entry.head.key)
+            case nil: break
+            }
             return shrink(to: state.limit, &state)
         }
     }
@@ -161,7 +175,15 @@ package final class MemoryCache: Sendable {
 
     /// Removes what an entry that is stored elsewhere replaces.
     func displace(by head: StoredHead, representation: UInt64) {
-        state.withLock { displace(by: head, representation, &$0) }
+        state.withLock { state in
+            displace(by: head, representation, &state)
+            if hasDisk, state.places[head.key] != nil { state.incomplete.insert(head.key) }
+        }
+    }
+
+    /// Notes that the disk has no variant of a key that is not here.
+    func noteComplete(_ key: CacheKey) {
+        state.withLock { _ = $0.incomplete.remove(key) }
     }
 
     /// Notes that an entry is on disk now, if it is still held.
@@ -282,7 +304,10 @@ package final class MemoryCache: Sendable {
         guard let slot = state.slots[place] else { return }
         let key = slot.entry.head.key
         state.places[key]?.removeAll { $0 == place }
-        if state.places[key]?.isEmpty == true { state.places[key] = nil }
+        if state.places[key]?.isEmpty == true {
+            state.places[key] = nil
+            state.incomplete.remove(key)
+        }
         state.slots[place] = nil
         state.free.append(place)
         state.policy.remove(place)
@@ -294,7 +319,9 @@ package final class MemoryCache: Sendable {
         var unwritten: [MemoryEntry] = []
         while state.statistics.byteCount > byteCount, let place = state.policy.victim() {
             if let slot = state.slots[place], !slot.isOnDisk { unwritten.append(slot.entry) }
+            let key = state.slots[place]?.entry.head.key
             remove(place, &state)
+            if hasDisk, let key, state.places[key] != nil { state.incomplete.insert(key) }
             state.statistics.evictions += 1
         }
         return unwritten

@@ -1,7 +1,7 @@
 import Synchronization
 
 extension ResponseStore {
-    /// The variants of a key that memory holds; none of them counts as used. It takes no time.
+    /// The variants of a key that memory holds, where those are all; none of them counts as used. It takes no time.
     package func inMemory(_ key: CacheKey) -> [StoredResponse] {
         memory.responses(of: key)
     }
@@ -42,7 +42,13 @@ extension ResponseStore {
             let goesOn = newer.contains { $0.entry.generation == entry.representation }
             if goesOn { memory.drop(entry) } else { memory.remove(entry) }
         }
-        return held.map { StoredResponse($0) } + readers.map { StoredResponse($0, seen: seen) }
+        let isLast = readers.count == 1
+        if readers.isEmpty, let key = held.first?.head.key, changes.withLock({ $0.holds(seen, for: key.url) })
+        {
+            memory.noteComplete(key)
+        }
+        return held.map { StoredResponse($0) }
+            + readers.map { StoredResponse($0, seen: seen, isLastOnDisk: isLast) }
     }
 
     /// Notes which response answered a request: it counts as used in both tiers; none is a miss. To be called once for each
@@ -73,7 +79,7 @@ extension ResponseStore {
             else { return }
             let entry = MemoryEntry(
                 response.variant, body: body, representation: response.representation, name: reader.name)
-            changing.leaving += memory.insert(entry, isOnDisk: true)
+            changing.leaving += memory.insert(entry, isOnDisk: true, isComplete: response.isLastOnDisk)
         }
     }
 }

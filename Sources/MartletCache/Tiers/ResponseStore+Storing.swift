@@ -122,7 +122,9 @@ extension ResponseStore {
     private func found(
         _ key: CacheKey, _ representation: UInt64, seen: InvalidationLedger.Epoch?
     ) -> StoredResponse? {
-        reader(key, representation).map { StoredResponse($0, seen: seen) }
+        let readers = disk?.variants(of: key) ?? []
+        return readers.first { $0.entry.generation == representation }
+            .map { StoredResponse($0, seen: seen, isLastOnDisk: readers.count == 1) }
     }
 
     /// Removes from disk what is replaced by a response that the disk has not taken, so that it does not come back when

@@ -39,7 +39,7 @@ package final class ResponseStore: Sendable {
     ///   - order: what goes first when memory has no room.
     package init(memoryLimit: Int, disk: DiskCache?, order: EvictionOrder = .leastRecentlyUsed) {
         let ends = RepresentationEnds()
-        memory = MemoryCache(limit: memoryLimit, order: order) { entry in
+        memory = MemoryCache(limit: memoryLimit, order: order, hasDisk: disk != nil) { entry in
             ends.note(entry.head.key, entry.representation)
         }
         self.ends = ends

@@ -25,6 +25,8 @@ package final class StoredResponse: Sendable {
     let reader: EntryReader?
     /// When it was looked up, by the changes of what is stored; `nil` where nobody may take it for what is stored now.
     let seen: InvalidationLedger.Epoch?
+    /// Whether the disk had no other variant of its key that memory did not have.
+    let isLastOnDisk: Bool
 
     /// All but the body.
     package var head: StoredHead { variant.head }
@@ -44,10 +46,12 @@ package final class StoredResponse: Sendable {
         self.entry = entry
         reader = nil
         seen = nil
+        isLastOnDisk = true
     }
 
     /// One on disk.
-    init(_ reader: EntryReader, seen: InvalidationLedger.Epoch?) {
+    init(_ reader: EntryReader, seen: InvalidationLedger.Epoch?, isLastOnDisk: Bool = false) {
+        self.isLastOnDisk = isLastOnDisk
         variant = StoredVariant(head: reader.head, bodyLength: reader.byteCount)
         representation = reader.entry.generation
         body = reader.inlineBody.map { .bytes($0) } ?? .file(reader)
@@ -66,5 +70,6 @@ package final class StoredResponse: Sendable {
         place = other.place
         reader = other.reader
         seen = nil
+        isLastOnDisk = false
     }
 }

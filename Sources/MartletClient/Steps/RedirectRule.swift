@@ -107,13 +107,17 @@ package struct RedirectRule: Sendable {
         }
     }
 
-    /// A location as text: what is no UTF-8 is percent-encoded byte by byte, as browsers do, and so is white space inside.
+    /// A location as text: what is no UTF-8 is percent-encoded byte by byte, as browsers do, and so are white space inside, and
+    /// backslashes behind the path, where nobody takes them for slashes.
     private static func text(of location: ArraySlice<UInt8>) -> String {
         let isText = String(validating: location, as: UTF8.self) != nil
         var bytes: [UInt8] = []
         bytes.reserveCapacity(location.count)
+        var isBehindPath = false
         for byte in location {
-            if byte == 0x20 || byte == 0x09 || (byte >= 0x80 && !isText) {
+            if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isBehindPath = true }
+            let isBackslash = byte == UInt8(ascii: "\\") && isBehindPath
+            if isBackslash || byte == 0x20 || byte == 0x09 || (byte >= 0x80 && !isText) {
                 PercentEncoding.append(escaped: byte, to: &bytes)
             } else {
                 bytes.append(byte)

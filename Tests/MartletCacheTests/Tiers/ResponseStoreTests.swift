@@ -54,6 +54,42 @@ struct ResponseStoreTests {
         #expect(store.statistics.memory.entryCount == 1)
     }
 
+    @Test("Memory does not answer alone where the disk has other variants: the newest of all has to")
+    func otherVariants() throws {
+        store.put("a", seed: 1, language: "de", time: 1000)
+        store.put("a", seed: 2, language: "en", time: 2000)
+        #expect(store.inMemory(key).count == 2)
+        // Another run, of which memory has none, and gets them one by one.
+        let next = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache())
+        let found = next.all(key)
+        #expect(found.count == 2)
+        next.promote(try #require(found.first { $0.seed == 1 }))
+        #expect(next.inMemory(key).isEmpty && next.all(key).count == 2)
+        next.promote(try #require(next.all(key).first { $0.seed == 2 }))
+        #expect(next.inMemory(key).count == 2)
+        // One that is too large for memory is on disk alone.
+        next.put("a", seed: 3, count: 200_000, language: "fr", time: 3000)
+        #expect(next.inMemory(key).isEmpty && next.all(key).count == 3)
+        // What is gone leaves those that are there as all there are.
+        for response in next.all(key) where response.seed == 3 { next.remove(response) }
+        #expect(next.all(key).count == 2 && next.inMemory(key).count == 2)
+    }
+
+    @Test("Where memory gives one variant up for want of room, it does not answer with the others alone")
+    func otherVariantsGivenUp() throws {
+        store.put("a", seed: 1, count: 60_000, language: "de", time: 1000)
+        store.put("a", seed: 2, count: 60_000, language: "en", time: 2000)
+        store.trim(to: 70_000)
+        #expect(store.statistics.memory.entryCount == 1)
+        #expect(store.inMemory(key).isEmpty && store.all(key).count == 2)
+        // Without a disk what is left is all there is.
+        let alone = ResponseStore(memoryLimit: 1 << 20, disk: nil)
+        alone.put("a", seed: 1, count: 60_000, language: "de", time: 1000)
+        alone.put("a", seed: 2, count: 60_000, language: "en", time: 2000)
+        alone.trim(to: 70_000)
+        #expect(alone.inMemory(key).count == 1)
+    }
+
     @Test("A hit that was replaced, removed or invalidated since it was found does not move up")
     func staysDown() throws {
         for change in 0..<4 {

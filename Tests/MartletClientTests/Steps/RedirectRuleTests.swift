@@ -103,6 +103,8 @@ struct RedirectRuleTests {
             ("../up", "https://a.example/up#part"), ("#new", "https://a.example/dir/page?q#new"),
             ("https://c.example", "https://c.example/#part"),
             ("/with space", "https://a.example/with%20space#part"),
+            ("/login?to=C:\\x", "https://a.example/login?to=C:%5Cx#part"),
+            ("/x#a\\b", "https://a.example/x#a%5Cb"),
             ("/ü", "https://a.example/%C3%BC#part"), ("/a%2fb", "https://a.example/a%2fb#part"),
         ])
     func places(_ location: String, _ expected: String) throws {
