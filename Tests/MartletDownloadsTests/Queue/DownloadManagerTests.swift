@@ -244,7 +244,7 @@ struct DownloadManagerTests {
             scene.downloads.record("1").plans.map { $0.options.headers[.authorization] } == [
                 "Bearer 1 for a.example", "Bearer 2 for b.example",
             ])
-        #expect(!String(decoding: try scene.contents("1.item"), as: UTF8.self).contains("Bearer"))
+        #expect(try scene.contents("1.item").firstRange(of: Array("Bearer".utf8)) == nil)
         await manager.close()
     }
 
@@ -261,7 +261,7 @@ struct DownloadManagerTests {
         #expect(error.underlying is Denied && error.message.contains("Denied"))
         #expect(!error.message.contains("hunter2"))
         await manager.close()
-        #expect(!String(decoding: try scene.contents("1.item"), as: UTF8.self).contains("hunter2"))
+        #expect(try scene.contents("1.item").firstRange(of: Array("hunter2".utf8)) == nil)
     }
 
     @Test("Two downloads of one file are refused, unless the first is over")

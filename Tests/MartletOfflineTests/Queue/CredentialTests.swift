@@ -48,9 +48,10 @@ struct CredentialTests {
                 entries.first?.secretFields == [
                     "Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key",
                 ])
-            let text = String(decoding: try scene.folder.allBytes(), as: UTF8.self)
-            #expect(text.contains("small"))
-            #expect(!text.contains("s3cret"))
+            // Byte by byte: as characters, what stands behind a text may be a mark that belongs to its last letter.
+            let bytes = try scene.folder.allBytes()
+            #expect(bytes.firstRange(of: Array("small".utf8)) != nil)
+            #expect(bytes.firstRange(of: Array("s3cret".utf8)) == nil)
             for entry in entries { #expect(!"\(entry)".contains("s3cret")) }
             await queue.close()
         }
