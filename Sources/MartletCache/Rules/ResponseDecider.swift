@@ -61,9 +61,7 @@ package struct ResponseDecider: Sendable {
         if response.status >= 500, !matching.isEmpty { return passed(.refuse(.error), status: status) }
         status.isStored = true
         status.timeToLive = Freshness(of: head, now: responseTime, defaults: policy.defaults).timeToLive
-        return ResponseDecision(
-            delivery: .network, storage: storage, freshened: [], removed: [], superseded: superseded,
-            status: status)
+        return passed(storage, superseded: superseded, status: status)
     }
 
     /// What is done when no response came: the stored one that may stand in for it, or nil.
@@ -168,9 +166,10 @@ package struct ResponseDecider: Sendable {
     }
 
     private func passed(
-        _ storage: StorageDecision, removed: [Int] = [], status: CacheStatus
+        _ storage: StorageDecision, removed: [Int] = [], superseded: [Int] = [], status: CacheStatus
     ) -> ResponseDecision {
         ResponseDecision(
-            delivery: .network, storage: storage, freshened: [], removed: removed, status: status)
+            delivery: .network, storage: storage, freshened: [], removed: removed, superseded: superseded,
+            status: status)
     }
 }

@@ -176,17 +176,14 @@ public final class ResponseCache: Sendable {
         _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLedger.Epoch
     ) async -> [Int: StoredResponse] {
         guard !decided.freshened.isEmpty || !decided.removed.isEmpty else { return [:] }
-        let store = store
-        let freshened = await BlockingWorkers.shared.run { () -> [Int: StoredResponse] in
+        return await BlockingWorkers.shared.run {
             var freshened: [Int: StoredResponse] = [:]
             for one in decided.freshened {
-                freshened[one.variant] = store.freshen(found[one.variant], to: one.head, epoch: epoch)
+                freshened[one.variant] = self.store.freshen(found[one.variant], to: one.head, epoch: epoch)
             }
-            for index in decided.removed { store.remove(found[index]) }
+            self.removeNow(decided.removed.map { found[$0] })
             return freshened
         }
-        if !decided.removed.isEmpty { counts.withLock { $0.countRemovals(UInt64(decided.removed.count)) } }
-        return freshened
     }
 
     /// Removes what another response says is out of date.
@@ -203,9 +200,7 @@ public final class ResponseCache: Sendable {
 
     /// Removes a response whose body makes no sense.
     func withdraw(_ response: StoredResponse) async {
-        let store = store
-        await BlockingWorkers.shared.run { store.remove(response) }
-        countRemoval()
+        await remove([response])
     }
 
     func countRemoval() {

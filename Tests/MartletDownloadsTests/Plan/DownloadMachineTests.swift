@@ -8,12 +8,6 @@ import Testing
 struct DownloadMachineTests {
     private static let mebibyte: UInt64 = 1 << 20
 
-    private func options(_ segments: Int = 4) -> DownloadOptions {
-        var options = DownloadOptions()
-        options.segments = segments
-        return options
-    }
-
     @Test("A small file comes in one request, which asks for a part")
     func small() throws {
         let file = SimulatedFile(byteCount: 1_000)
@@ -26,7 +20,9 @@ struct DownloadMachineTests {
     @Test("With one segment the whole file is asked for")
     func oneSegment() throws {
         let file = SimulatedFile(byteCount: 30 * DownloadMachineTests.mebibyte)
-        var download = try SimulatedDownload(options(1)) { question, _ in try file.reply(question) }
+        var download = try SimulatedDownload(DownloadOptions(segments: 1)) { question, _ in
+            try file.reply(question)
+        }
         download.run()
         #expect(download.isComplete && download.asked == ["-"])
     }
@@ -55,7 +51,7 @@ struct DownloadMachineTests {
     func checksumOnly() throws {
         var file = SimulatedFile(byteCount: 20 * DownloadMachineTests.mebibyte)
         file.tag = nil
-        var choice = options()
+        var choice = DownloadOptions()
         choice.checksum = Checksum(.md5, Array(repeating: 1, count: 16))
         var download = try SimulatedDownload(choice) { [file] question, _ in try file.reply(question) }
         download.run()
@@ -193,7 +189,7 @@ struct DownloadMachineTests {
     func unknownLength() throws {
         var file = SimulatedFile(byteCount: 3_000_000)
         file.tellsLength = false
-        var download = try SimulatedDownload(options(1)) { [file] question, number in
+        var download = try SimulatedDownload(DownloadOptions(segments: 1)) { [file] question, number in
             var reply = try file.reply(question)
             if number == 1 { reply.cut = 1_000_000 }
             return reply
@@ -281,7 +277,7 @@ struct DownloadMachineTests {
     @Test("A file above the limit is refused by its length, or where it becomes too long")
     func byteLimit() throws {
         var file = SimulatedFile(byteCount: 2_000_000)
-        var choice = options()
+        var choice = DownloadOptions()
         choice.byteLimit = 1_000_000
         for segments in [1, 4] {
             choice.segments = segments

@@ -7,12 +7,6 @@ import Testing
 struct UnprovenDownloadTests {
     private static let mebibyte: UInt64 = 1 << 20
 
-    private func options(_ segments: Int = 4) -> DownloadOptions {
-        var options = DownloadOptions()
-        options.segments = segments
-        return options
-    }
-
     @Test("N2: A server without ranges gives the file in one piece")
     func noRanges() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
@@ -68,7 +62,7 @@ struct UnprovenDownloadTests {
         let old = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         let new = SimulatedFile(
             byteCount: 20 * UnprovenDownloadTests.mebibyte, tag: "\"two\"", version: 2, hasRanges: false)
-        var choice = options(1)
+        var choice = DownloadOptions(segments: 1)
         choice.retry.attempts = 3
         var download = try SimulatedDownload(choice) { question, number in
             var reply = try (number <= 2 ? old : new).reply(question)
@@ -87,7 +81,7 @@ struct UnprovenDownloadTests {
         whole.run()
         #expect(whole.isComplete && whole.asked == ["bytes=0-8388607", "-"])
         #expect(whole.questions.allSatisfy { $0.condition == nil })
-        var broken = try SimulatedDownload(options(1)) { [file] question, _ in
+        var broken = try SimulatedDownload(DownloadOptions(segments: 1)) { [file] question, _ in
             var reply = try file.reply(question)
             reply.cut = 5 << 20
             return reply
@@ -103,7 +97,7 @@ struct UnprovenDownloadTests {
     func unverifiedLarge() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.tag = nil
-        var choice = options()
+        var choice = DownloadOptions()
         choice.resumption = .unverified
         var download = try SimulatedDownload(choice) { [file] question, number in
             var reply = try file.reply(question)
@@ -130,7 +124,7 @@ struct UnprovenDownloadTests {
     func unverified() throws {
         var file = SimulatedFile(byteCount: 2 * UnprovenDownloadTests.mebibyte)
         file.tag = nil
-        var choice = options()
+        var choice = DownloadOptions()
         choice.resumption = .unverified
         let record = file.record(RangeSet([0..<1_000_000]), total: file.byteCount, isUnproven: false)
         var same = try SimulatedDownload(choice, record: record) { [file] question, _ in
@@ -152,7 +146,7 @@ struct UnprovenDownloadTests {
     func overlapBehindGap() throws {
         var file = SimulatedFile(byteCount: 3_000_000)
         file.tag = nil
-        var choice = options()
+        var choice = DownloadOptions()
         choice.resumption = .unverified
         let record = file.record(RangeSet([0..<100_000, 200_000..<210_000]), total: file.byteCount)
         var download = try SimulatedDownload(choice, record: record) { [file] question, _ in
@@ -167,7 +161,7 @@ struct UnprovenDownloadTests {
     func overlapOnly() throws {
         var file = SimulatedFile(byteCount: 100_000)
         file.tag = nil
-        var choice = options()
+        var choice = DownloadOptions()
         choice.resumption = .unverified
         let record = file.record(RangeSet([0..<100_000]), total: nil)
         var download = try SimulatedDownload(choice, record: record) { [file] question, _ in

@@ -88,10 +88,11 @@ struct FlightDriver: Sendable {
         _ network: Answer, _ decided: ResponseDecision, _ ended: @escaping @Sendable () -> Void
     ) async -> Bool {
         // The length of the body, where there is one: what is sent without one is stored with none.
+        let superseded = decided.superseded.map { found[$0] }
         guard case .store(let head) = decided.storage,
             let writer = cache.store.begin(head, expectedByteCount: network.announcedByteCount, epoch: epoch)
         else {
-            await cache.remove(decided.superseded.map { found[$0] })
+            await cache.remove(superseded)
             var status = decided.status
             status.isStored = false
             hand(over: network, as: .exchange, status)
@@ -103,7 +104,6 @@ struct FlightDriver: Sendable {
         do {
             try await receive(network)
             let (cache, flight, trailers) = (cache, flight, network.trailers)
-            let superseded = decided.superseded.map { found[$0] }
             // Whoever wrote the last of it stores it and tells those who wait: one hand-over less for each body.
             flight.noteWhole {
                 let stored = writer.commit(trailers: trailers)
