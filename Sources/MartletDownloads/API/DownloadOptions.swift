@@ -52,8 +52,9 @@ public struct DownloadOptions: Sendable {
     public var keepsRemoteTime: Bool
     /// Fields of each request. Those that hold credentials are not written to disk, and not sent to another origin.
     public var headers: HTTPFields
-    /// What a connection will have done sooner than this, no other takes over from it; 500 ms.
-    package var patience = SegmentPlan.patience
+    /// What a connection will have done sooner than this, no other takes over from it; `nil` for what the server's answers
+    /// bring.
+    package var patience: Duration?
     /// What the requests do otherwise than their session. Its `retry`, `bandwidth`, `decompresses` and cache mode are
     /// not heeded: a download has its own.
     public var request: RequestOptions

@@ -4,11 +4,14 @@ package import MartletTransport
 /// make the download faster by a tenth or more.
 ///
 /// Servers that hold each connection to a rate do so in bursts of a second and more, so that a short look tells nothing:
-/// connections are added at once, and whether one is needed is tried by doing without it for a while.
+/// connections are added at once, four times as many with each look, and whether one is needed is tried by doing without it
+/// for a while.
 package struct ConnectionRamp: Sendable {
-    /// After how long another connection is added, as long as there may be more. A little less than the clock's interval, so
-    /// that each look may add one.
+    /// After how long connections are added, as long as there may be more. A little less than the clock's interval, so
+    /// that each look may add some.
     package static let addition = Duration.milliseconds(40)
+    /// How many times as many there are behind each addition; one more, once the server or the session had no place for one.
+    package static let growth = 4
     /// How long the download does without a connection, to find out what it brings.
     package static let trial = Duration.seconds(3)
     /// How long after the last change the first such trial comes; four times as long after each that showed the connection
@@ -40,6 +43,7 @@ package struct ConnectionRamp: Sendable {
     private var bytes: UInt64 = 0
     private var rest = ConnectionRamp.firstRest
     private var ceilingLifts: MonotonicTime?
+    private var wasRefused = false
 
     /// A ramp that begins now.
     package init(limit: Int, now: MonotonicTime) {
@@ -75,7 +79,7 @@ package struct ConnectionRamp: Sendable {
                 return
             }
             guard !isHeldBack else { return }
-            target += 1
+            target = min(wasRefused ? target + 1 : target * ConnectionRamp.growth, ceiling)
             enter(.growing, now)
         case .steady:
             guard target > 1, active >= target, span >= rest else { return }
@@ -108,6 +112,7 @@ package struct ConnectionRamp: Sendable {
 
     /// The server, or the session, had no place for one more: there are no more than so many for a while.
     package mutating func refused(active: Int, now: MonotonicTime) {
+        wasRefused = true
         ceiling = max(1, active)
         target = min(target, ceiling)
         ceilingLifts = now.advanced(by: ConnectionRamp.refusalRest)

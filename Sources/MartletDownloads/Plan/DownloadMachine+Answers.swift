@@ -64,6 +64,7 @@ extension DownloadMachine {
                 return (.leave, .cancelled, [])
             }
             plan?.claim(id, range, now: now)
+            plan?.answered(after: now.since(question.time))
             receiving.insert(id)
             return (.take(passingOver: skipped, comparing: 0, beginsAnew: true), nil, fill(now))
         }
@@ -71,6 +72,7 @@ extension DownloadMachine {
         if known?.hasCondition != true { isUnproven = true }
         // Those of it that are compared are there already.
         plan?.shorten(id, to: range.upperBound)
+        plan?.answered(after: now.since(question.time))
         found(facts.url)
         receiving.insert(id)
         // Where all is there already, there is nothing but what is compared.
@@ -197,7 +199,7 @@ extension DownloadMachine {
             return goOn(now)
         case .cancelled: return goOn(now)
         case .crowded:
-            ramp.refused(active: receiving.count, now: now)
+            ramp.refused(active: transfers.count, now: now)
             return goOn(now)
         case .differs:
             if let error = generationsAreOver(.overlapDiffers, asked: question, nil) { return fail(error) }
@@ -230,8 +232,8 @@ extension DownloadMachine {
     ) -> [Effect] {
         if action == .fail { return fail(error) }
         if !receiving.isEmpty {
-            // The others go on; there are no more than those for a while.
-            ramp.refused(active: receiving.count, now: now)
+            // The others go on, also those that wait for their answers; there are no more than those for a while.
+            ramp.refused(active: transfers.count, now: now)
             if action == .askOriginal { place = nil }
             return fill(now)
         }

@@ -212,7 +212,7 @@ package struct DownloadMachine: Sendable {
 
     private mutating func next(_ now: MonotonicTime) -> DownloadQuestion? {
         // What is asked first has to be answered before anything else is.
-        guard let plan else { return transfers.isEmpty ? first() : nil }
+        guard let plan else { return transfers.isEmpty ? first(now) : nil }
         guard transfers.count < (isSegmented ? ramp.target : 1), !plan.isComplete else { return nil }
         guard !transfers.keys.contains(where: { !receiving.contains($0) && transfers[$0]?.range == nil })
         else {
@@ -227,7 +227,8 @@ package struct DownloadMachine: Sendable {
         guard let range = claim else { return nil }
         lastTransfer = id
         var question = DownloadQuestion(
-            id: id, url: place ?? original, range: range, condition: dropsCondition ? nil : known?.condition)
+            id: id, url: place ?? original, range: range, condition: dropsCondition ? nil : known?.condition,
+            time: now)
         if !mayAskForParts {
             // Nothing but the bytes themselves can show that they are the same.
             let written = self.plan?.writtenCount(before: range.lowerBound) ?? 0
@@ -237,12 +238,12 @@ package struct DownloadMachine: Sendable {
         return question
     }
 
-    private mutating func first() -> DownloadQuestion {
+    private mutating func first(_ now: MonotonicTime) -> DownloadQuestion {
         lastTransfer += 1
         let asksForPart = ranges == .usable && ramp.limit > 1 && !isWhole
         return DownloadQuestion(
             id: lastTransfer, url: place ?? original,
-            range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil, condition: nil)
+            range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil, condition: nil, time: now)
     }
 
     /// The network's condition allows so many connections; `nil` for as many as the options say.

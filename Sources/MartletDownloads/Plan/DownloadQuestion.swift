@@ -1,4 +1,5 @@
 package import MartletClient
+import MartletTransport
 
 /// A request that a download makes.
 package struct DownloadQuestion: Sendable {
@@ -11,6 +12,8 @@ package struct DownloadQuestion: Sendable {
     package var range: Range<UInt64>?
     /// What `If-Range` says; nil for none.
     package var condition: String?
+    /// When it was asked.
+    var time: MonotonicTime
     /// How many of the bytes, from the first, are there already, and are asked for to be compared.
     package var overlap: UInt64 = 0
 

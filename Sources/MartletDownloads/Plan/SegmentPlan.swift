@@ -28,10 +28,11 @@ package struct SegmentPlan: Sendable {
     package static let largestChunk: UInt64 = 64 << 20
     /// How long a chunk is meant to take.
     package static let chunkSeconds = 3.0
-    /// Nothing smaller is taken over from a transfer: 256 KiB. What is left then is raced for.
-    package static let smallestTheft: UInt64 = 256 << 10
-    /// What is done sooner than this is neither taken over nor raced for.
-    package static let patience = Duration.milliseconds(500)
+    /// Nothing smaller is taken over from a transfer: 64 KiB. What is left then is raced for.
+    package static let smallestTheft: UInt64 = 64 << 10
+    /// What is done sooner than this is neither taken over nor raced for: four times as long as the server took at most to
+    /// answer, within these bounds. The longer one before it has answered.
+    package static let patience = Duration.milliseconds(100)...Duration.milliseconds(500)
 
     /// How many bytes there are in all; nil while that is not known.
     package private(set) var total: UInt64?
@@ -42,15 +43,24 @@ package struct SegmentPlan: Sendable {
     /// How many bytes ahead of the first missing one may be asked for; nil for any number.
     private let window: UInt64?
     /// What is done sooner is left alone, in seconds.
-    private let patience: Double
+    private var patience: Double
+    /// How long a transfer may be without a byte before that says something about it, in seconds.
+    private let longestPatience: Double
+    /// Whether these were given, and answers do not change them.
+    private let isPatienceGiven: Bool
+    /// The longest time that the server took to answer, in seconds.
+    private var answerTime = 0.0
 
     /// A plan of a file, of which some bytes are there.
+    /// - Parameter patience: What is done sooner is left alone; `nil` for what the server's answers bring.
     package init(
         total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil,
-        patience: Duration = SegmentPlan.patience
+        patience: Duration? = nil
     ) {
         self.total = total
-        self.patience = patience / .seconds(1)
+        isPatienceGiven = patience != nil
+        longestPatience = (patience ?? SegmentPlan.patience.upperBound) / .seconds(1)
+        self.patience = longestPatience
         self.window = window.map { max($0, SegmentPlan.smallestChunk) }
         self.written = written
         if let total { self.written.remove(contentsOf: total..<UInt64.max) }
@@ -173,15 +183,16 @@ package struct SegmentPlan: Sendable {
         let mine = max(lastRate, rates.values.max() ?? 0)
         // Of a transfer that has just begun nothing is known yet: it counts as fast as the others.
         for (number, claim) in claims where claim.position == claim.range.lowerBound {
-            if claim.rate.age(at: now) < patience { rates[number] = mine > 0 ? mine : .infinity }
+            if claim.rate.age(at: now) < longestPatience { rates[number] = mine > 0 ? mine : .infinity }
         }
         var victim: (id: UInt64, claim: Claim, seconds: Double)?
         for (number, claim) in claims where claim.rest > 0 && claim.rival == nil {
             // Whose rival has written all of it has only not heard of it yet.
             if written.contains(wholly: claim.position..<claim.range.upperBound) { continue }
             let rate = rates[number] ?? 0
-            if rate == 0, claim.rate.silence(at: now) <= patience { continue }
-            let seconds = Double(claim.rest) / max(rate, 1)
+            if rate == 0, claim.rate.silence(at: now) <= longestPatience { continue }
+            // Whose bytes come in bursts is not done before the next one.
+            let seconds = Double(claim.rest) / max(rate, 1) + claim.rate.silence(at: now)
             if seconds > patience, seconds > victim?.seconds ?? 0 {
                 victim = (number, claim, seconds)
             }
@@ -205,6 +216,14 @@ package struct SegmentPlan: Sendable {
     }
 
     // MARK: Coming
+
+    /// The server has answered a request, after so long.
+    package mutating func answered(after time: Duration) {
+        guard !isPatienceGiven else { return }
+        answerTime = max(answerTime, time / .seconds(1))
+        let bounds = SegmentPlan.patience
+        patience = min(max(4 * answerTime, bounds.lowerBound / .seconds(1)), bounds.upperBound / .seconds(1))
+    }
 
     /// Bytes of a transfer have come.
     /// - Returns: Where they belong, how many of them are wanted, and whether more are; nil for a transfer that is not on.

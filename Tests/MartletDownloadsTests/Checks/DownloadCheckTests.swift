@@ -134,7 +134,7 @@ struct DownloadCheckTests {
             ]
         ).with { $0.pace = RangePace(2 << 20) }
         try await RangeScene.with(conduct) { scene in
-            let run = try await scene.run(RangeScene.options { $0.patience = SegmentPlan.patience })
+            let run = try await scene.run(RangeScene.options { $0.patience = nil })
             try await scene.expectOrder(after: run, versions: [version])
             #expect(run.value != nil, "\(run.log)")
             let slow = try #require(run.requests.dropFirst().first)

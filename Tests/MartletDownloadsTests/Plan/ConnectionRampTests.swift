@@ -27,15 +27,15 @@ struct ConnectionRampTests {
         }
     }
 
-    @Test("Connections are added one by one, up to the limit")
+    @Test("Each look makes four times as many connections, up to the limit")
     func upToLimit() {
-        var line = Line(limit: 4) { Double($0) * 5e6 }
+        var line = Line(limit: 50) { Double($0) * 5e6 }
         var seen: [Int] = []
         for _ in 0..<20 {
             line.run(milliseconds: 100)
             if seen.last != line.ramp.target { seen.append(line.ramp.target) }
         }
-        #expect(seen == [2, 3, 4])
+        #expect(seen == [4, 16, 50])
     }
 
     @Test("Connections that bring less than a tenth are given up one after the other")
@@ -86,6 +86,19 @@ struct ConnectionRampTests {
         #expect(line.ramp.target == 1)
     }
 
+    @Test("Behind a refusal connections are added one by one")
+    func behindRefusal() {
+        var line = Line(limit: 8) { Double($0) * 5e6 }
+        line.run(milliseconds: 2_000)
+        line.ramp.refused(active: 2, now: line.now)
+        var seen: [Int] = []
+        for _ in 0..<200 {
+            line.run(milliseconds: 100)
+            if seen.last != line.ramp.target { seen.append(line.ramp.target) }
+        }
+        #expect(seen.last == 8 && zip(seen, seen.dropFirst()).allSatisfy { $1 <= $0 + 1 }, "\(seen)")
+    }
+
     @Test("Nothing is judged while fewer receive than there should be, or nothing comes")
     func waits() {
         var ramp = ConnectionRamp(limit: 4, now: MonotonicTime(nanoseconds: 0))
@@ -96,7 +109,7 @@ struct ConnectionRampTests {
         ramp.look(active: 0, now: later)
         #expect(ramp.target == 1)
         ramp.look(active: 1, now: later)
-        #expect(ramp.target == 2)
+        #expect(ramp.target == 4)
     }
 
     @Test("Limits below one are one, and instants that are equal or far apart are borne")

@@ -247,7 +247,12 @@ struct DownloadMachineTests {
     func resumed() throws {
         let file = SimulatedFile(byteCount: 3_000_000)
         let record = file.record(RangeSet([0..<1_000_000, 2_000_000..<2_500_000]), total: 3_000_000)
-        var download = try SimulatedDownload(record: record) { question, _ in try file.reply(question) }
+        var options = DownloadOptions()
+        // No rest is parted further.
+        options.patience = .seconds(60)
+        var download = try SimulatedDownload(options, record: record) { question, _ in
+            try file.reply(question)
+        }
         download.run()
         #expect(download.isComplete)
         #expect(download.asked == ["bytes=1000000-1999999 if", "bytes=2500000-2999999 if"])

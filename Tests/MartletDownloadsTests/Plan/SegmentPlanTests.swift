@@ -160,16 +160,16 @@ struct SegmentPlanTests {
 
     @Test("N19: A small rest is raced for, and whoever is first ends the other")
     func raced() {
-        var plan = SegmentPlan(total: 400 << 10)
-        #expect(plan.claim(1, now: start) == 0..<400 << 10)
-        _ = bring(&plan, 1, 100 << 10, at: after(1))
-        #expect(plan.claim(2, now: after(30)) == 100 << 10..<400 << 10)
+        var plan = SegmentPlan(total: 120 << 10)
+        #expect(plan.claim(1, now: start) == 0..<120 << 10)
+        _ = bring(&plan, 1, 20 << 10, at: after(1))
+        #expect(plan.claim(2, now: after(30)) == 20 << 10..<120 << 10)
         #expect(plan.claims[1]?.rival == 2 && plan.claims[2]?.rival == 1)
         // No third one joins the race.
         #expect(plan.claim(3, now: after(60)) == nil)
         #expect(bring(&plan, 1, 10, at: after(61)) == nil)
-        #expect(bring(&plan, 2, 200 << 10, at: after(61)) == nil)
-        #expect(bring(&plan, 2, 100 << 10, at: after(62)) == 1)
+        #expect(bring(&plan, 2, 60 << 10, at: after(61)) == nil)
+        #expect(bring(&plan, 2, 40 << 10, at: after(62)) == 1)
         #expect(plan.isComplete)
         // Before the loser is called off nobody begins a race for what is there.
         plan.release(2, now: after(62))
@@ -178,21 +178,54 @@ struct SegmentPlanTests {
 
     @Test("The one that is left of a race goes on alone")
     func raceLost() {
-        var plan = SegmentPlan(total: 400 << 10)
+        var plan = SegmentPlan(total: 120 << 10)
         _ = plan.claim(1, now: start)
         _ = plan.claim(2, now: after(30))
         plan.release(1, now: after(31))
         #expect(plan.claims[2]?.rival == nil)
         #expect(plan.unclaimedCount == 0)
-        #expect(plan.claim(3, now: after(60)) == 0..<400 << 10)
+        #expect(plan.claim(3, now: after(60)) == 0..<120 << 10)
     }
 
-    @Test("What is done within half a second is neither taken over nor raced for")
-    func patience() {
+    @Test(
+        "What is done within four times the longest answer is not taken over",
+        arguments: [
+            ([], 6, false), ([], 4, true), ([1], 8, true), ([1], 9, false), ([50], 7, true), ([50], 8, false),
+            ([50, 1], 8, false), ([1, 50], 8, false), ([60_000], 4, true), ([60_000], 6, false),
+        ] as [([Int], Int, Bool)])
+    func patience(_ answers: [Int], steps: Int, isTakenOver: Bool) {
         var plan = SegmentPlan(total: 10 << 20)
         plan.claim(1, 0..<10 << 20, now: start)
-        for step in 1...9 { _ = bring(&plan, 1, 1 << 20, at: after(Double(step) / 10)) }
-        #expect(plan.claim(2, now: after(0.9)) == nil)
+        for answer in answers { plan.answered(after: .milliseconds(answer)) }
+        // A tenth of it in each tenth of a second.
+        for step in 1...steps { _ = bring(&plan, 1, 1 << 20, at: after(Double(step) / 10)) }
+        #expect((plan.claim(2, now: after(Double(steps) / 10)) != nil) == isTakenOver)
+    }
+
+    @Test("A rest whose bytes come in bursts is taken over between them, and a small one raced for")
+    func bursts() {
+        var plan = SegmentPlan(total: 4 << 20)
+        plan.claim(1, 0..<4 << 20, now: start)
+        plan.answered(after: .milliseconds(1))
+        for step in 1...5 { _ = bring(&plan, 1, 800_000, at: after(Double(step) / 5)) }
+        // 194,304 bytes are left, which come within 50 ms by the rate: not between two bursts, though.
+        #expect(plan.claim(2, now: after(1.02)) == nil)
+        let half = plan.claim(2, now: after(1.08))
+        #expect(half?.upperBound == 4 << 20 && half?.byteCount == 97_152)
+        _ = bring(&plan, 2, 97_152, at: after(1.09))
+        plan.release(2, now: after(1.09))
+        // What is left then is too little to be parted.
+        #expect(plan.claim(3, now: after(1.1)) == 4_000_000..<4_097_152)
+        #expect(plan.claims[1]?.rival == 3)
+    }
+
+    @Test("Patience that was given stays, whatever the server takes")
+    func givenPatience() {
+        var plan = SegmentPlan(total: 10 << 20, patience: .milliseconds(250))
+        plan.claim(1, 0..<10 << 20, now: start)
+        plan.answered(after: .milliseconds(1))
+        for step in 1...8 { _ = bring(&plan, 1, 1 << 20, at: after(Double(step) / 10)) }
+        #expect(plan.claim(2, now: after(0.8)) == nil)
     }
 
     @Test("An answer with fewer bytes than asked for leaves the others missing")
