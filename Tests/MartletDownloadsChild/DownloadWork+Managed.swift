@@ -23,8 +23,9 @@ extension DownloadWork {
                 files.interrupt(.rename, at: path) { files.interrupt(.sync, with: end) }
             }
         case "settled":
-            files.interrupt(.remove, at: path + ".martlet-part-") {
-                own.interrupt(.create, at: "\(directory)/1.item.new", with: end)
+            files.interrupt(.rename, at: path) {
+                // The folder's, behind which no bytes are touched any more.
+                files.interrupt(.sync) { own.interrupt(.create, at: "\(directory)/1.item.new", with: end) }
             }
         default: break
         }

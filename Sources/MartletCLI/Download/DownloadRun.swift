@@ -19,7 +19,7 @@ struct DownloadRun: Sendable {
     let roster: DownloadRoster
     let screen: DownloadScreen
 
-    /// Runs it to its end.
+    /// Runs it to its end. When the task is cancelled, it is over as soon as its events tell no more.
     func run() async -> DownloadOutcome {
         let download: Download
         do {
@@ -52,28 +52,21 @@ struct DownloadRun: Sendable {
     // MARK: Following
 
     private func follow(_ download: Download) async -> DownloadOutcome {
-        await withTaskGroup(of: Step.self) { group in
+        guard let timeLimit else { return await events(of: download) }
+        return await withTaskGroup(of: Step.self) { group in
             group.addTask { .outcome(await events(of: download)) }
             group.addTask {
-                await roster.untilStopped()
-                return .stopped
-            }
-            if let timeLimit {
-                group.addTask {
-                    await DownloadRun.beginning(of: download)
-                    guard (try? await Task.sleep(for: timeLimit)) != nil else { return .stopped }
-                    await download.pause()
-                    return .timeIsOver
-                }
+                await DownloadRun.beginning(of: download)
+                guard (try? await Task.sleep(for: timeLimit)) != nil else { return .stopped }
+                await download.pause()
+                return .timeIsOver
             }
             defer { group.cancelAll() }
             while let step = await group.next() {
                 switch step {
                 // Nobody else pauses it.
-                case .outcome(.stopped) where timeLimit != nil && !roster.isStopping: return .outOfTime
+                case .outcome(.stopped) where !roster.isStopping: return .outOfTime
                 case .outcome(let outcome): return outcome
-                // What was stopped says so itself, unless it had hardly begun, or is of a queue that was closed: then its
-                // state does.
                 case .timeIsOver, .stopped: group.cancelAll()
                 }
             }

@@ -53,18 +53,34 @@ struct DownloadRunner: Sendable {
     }
 
     private func outcomes(_ roster: DownloadRoster) async -> [Int: DownloadOutcome] {
-        await withTaskGroup(of: (Int, DownloadOutcome).self) { tasks in
+        await withTaskGroup(of: (Int, DownloadOutcome)?.self) { tasks in
             var line = DownloadLine(
                 hosts: plans.map { $0.url.host }, limit: limits?.files ?? plans.count,
                 limitPerHost: limits?.perHost ?? plans.count)
             var outcomes: [Int: DownloadOutcome] = [:]
+            var runningCount = 0
+            // What was stopped says so itself, unless it had hardly begun, or is of a queue that was closed: then its state
+            // does, once its task is cancelled.
+            tasks.addTask {
+                await roster.untilStopped()
+                return nil
+            }
             while true {
                 if roster.isStopping { line.stop() }
                 while let index = line.next() {
                     let run = run(plans[index], roster)
+                    runningCount += 1
                     tasks.addTask { (index, await run.run()) }
                 }
-                guard let (index, outcome) = await tasks.next() else { return outcomes }
+                guard runningCount > 0, let ended = await tasks.next() else {
+                    tasks.cancelAll()
+                    return outcomes
+                }
+                guard let (index, outcome) = ended else {
+                    tasks.cancelAll()
+                    continue
+                }
+                runningCount -= 1
                 line.end(index)
                 outcomes[plans[index].number] = outcome
                 if outcome.status != nil, group.global.stopsAtFirstError {

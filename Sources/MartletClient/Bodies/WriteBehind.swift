@@ -63,7 +63,7 @@ final class WriteBehind: Sendable {
             return true
         }
         guard isWanted else { return }
-        BlockingWorkers.shared.submit {
+        sink.workers.submit {
             var failure: StorageError?
             var isSated = false
             do throws(StorageError) {

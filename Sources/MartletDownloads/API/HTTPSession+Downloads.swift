@@ -62,7 +62,7 @@ extension HTTPSession {
         let plan = DownloadJob.Plan(url: url, target: target, options: options)
         let job = DownloadJob(plan, session: self, slots: FreeSlots(), status: status)
         let controller = SoleDownload(job, status: status)
-        Task { await controller.begin() }
+        controller.begin()
         return Download(id: SoleDownload.nextID(), status: status, controller: controller)
     }
 }

@@ -12,18 +12,21 @@ extension PartFile {
     /// - Returns: By what it is known, whatever its name.
     package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileMark {
         try state.withLock { state throws(StorageError) in
-            var length = try files.status(of: state.file).byteCount
-            if length > total {
-                // Somebody else put it there: what was fetched ends where the file does.
-                try files.truncate(state.file, to: total)
-                length = total
-            }
-            guard length == total else {
-                throw StorageError(operation: "length \(length), not \(total)", path: names.part, code: EIO)
-            }
             if let modified { try files.setModificationTime(modified, of: state.file) }
             try sync(&state)
-            return FileMark(try files.status(of: state.file))
+            var status = try files.status(of: state.file)
+            if status.byteCount > total {
+                // Somebody else put it there: what was fetched ends where the file does.
+                try files.truncate(state.file, to: total)
+                if let modified { try files.setModificationTime(modified, of: state.file) }
+                try sync(&state)
+                status = try files.status(of: state.file)
+            }
+            guard status.byteCount == total else {
+                throw StorageError(
+                    operation: "length \(status.byteCount), not \(total)", path: names.part, code: EIO)
+            }
+            return FileMark(status)
         }
     }
 
@@ -32,9 +35,13 @@ extension PartFile {
     package func publish(
         _ collision: DownloadOptions.Collision
     ) throws(StorageError) -> PublishedName? {
-        try state.withLock { _ throws(StorageError) in
+        try state.withLock { state throws(StorageError) in
             do throws(StorageError) {
-                return settle(try rename(names.part, collision))
+                let name = try rename(names.part, collision)
+                state.isPublished = true
+                return settle(
+                    name,
+                    removing: state.mayHaveOthers ? [names.record, names.nextRecord, names.nextPart] : [])
             } catch  where error.code == EXDEV {
                 return nil
             }
@@ -78,9 +85,11 @@ extension PartFile {
     /// Gives the copy the name. Where that fails it is removed.
     /// - Returns: The name it got.
     package func publishCopy(_ collision: DownloadOptions.Collision) throws(StorageError) -> PublishedName {
-        try state.withLock { _ throws(StorageError) in
+        try state.withLock { state throws(StorageError) in
             do throws(StorageError) {
-                return settle(try rename(names.nextPart, collision), removing: [names.part])
+                let name = try rename(names.nextPart, collision)
+                state.isPublished = true
+                return settle(name, removing: [names.part, names.record, names.nextRecord, names.nextPart])
             } catch {
                 try? files.remove(names.nextPart)
                 throw error
@@ -93,7 +102,7 @@ extension PartFile {
         try? files.remove(names.nextPart)
     }
 
-    private func settle(_ name: String, removing others: [String] = []) -> PublishedName {
+    private func settle(_ name: String, removing others: [String]) -> PublishedName {
         do throws(StorageError) {
             try files.syncFolder(folderPath)
         } catch {
@@ -101,7 +110,7 @@ extension PartFile {
         }
         // It is there, whatever becomes of the record now: without its bytes it says nothing.
         // A process that was killed may have left the beginnings of others.
-        for path in others + [names.record, names.nextRecord, names.nextPart] { try? files.remove(path) }
+        for path in others { try? files.remove(path) }
         return PublishedName(path: name)
     }
 

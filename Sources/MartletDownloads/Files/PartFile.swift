@@ -9,7 +9,7 @@ import Synchronization
 package final class PartFile: Sendable {
     /// Why a record cannot be written.
     package enum RecordFault: Error {
-        /// The download began anew meanwhile: what it would claim is no longer there.
+        /// The download began anew meanwhile, or the file got its name: what it would claim is no longer there.
         case outdated
         /// Somebody else writes the record: a lock that lies, as on some network file systems.
         case taken
@@ -30,6 +30,11 @@ package final class PartFile: Sendable {
         var syncFailure: StorageError?
         /// Who wrote the record that is there, as far as that is known.
         var lastOwner: UInt64?
+        /// Whether it has its name: there is nothing left that a record could be about.
+        var isPublished = false
+        /// Whether there may be files beside it, of this run or of one that was killed: one that was found empty has none, but
+        /// for a record that claims nothing.
+        var mayHaveOthers: Bool
     }
 
     /// The names.
@@ -40,12 +45,12 @@ package final class PartFile: Sendable {
     /// Held while files change their names: transfers that begin anew, checkpoints, the end.
     let state: Mutex<State>
 
-    private init(names: PartNames, files: any FileSystem, file: OpenFile) {
+    private init(names: PartNames, files: any FileSystem, file: OpenFile, mayHaveOthers: Bool) {
         self.names = names
         self.files = files
         var generator = SystemRandomNumberGenerator()
         owner = generator.next()
-        state = Mutex(State(file: file))
+        state = Mutex(State(file: file, mayHaveOthers: mayHaveOthers))
     }
 
     /// Opens the part file of a target, or makes it, and takes its lock.
@@ -62,7 +67,8 @@ package final class PartFile: Sendable {
             do throws(StorageError) {
                 let present = try files.status(at: names.part)
                 if present.identity == opened.identity {
-                    return PartFile(names: names, files: files, file: file)
+                    return PartFile(
+                        names: names, files: files, file: file, mayHaveOthers: opened.byteCount > 0)
                 }
             } catch {
                 guard error.isMissingFile else { throw error }
@@ -105,7 +111,7 @@ package final class PartFile: Sendable {
     /// - Parameter epoch: Which beginning of the download, counted from 1, what the record claims is of.
     package func note(_ record: ResumeRecord, epoch: UInt32) throws(RecordFault) {
         try state.withLock { state throws(RecordFault) in
-            guard state.epoch == epoch else { throw .outdated }
+            guard state.epoch == epoch, !state.isPublished else { throw .outdated }
             do throws(StorageError) {
                 try sync(&state)
             } catch {
@@ -117,6 +123,7 @@ package final class PartFile: Sendable {
                 throw .taken
             }
             do throws(StorageError) {
+                state.mayHaveOthers = true
                 try? files.remove(names.nextRecord)
                 let next = try files.open(names.nextRecord, for: .creating)
                 try files.write(all: record.bytes, to: next, at: 0)
@@ -160,6 +167,9 @@ package final class PartFile: Sendable {
             // Somebody may be about to write to one that was given away, though it is still empty.
             let byteCount = try files.status(of: state.file).byteCount
             if state.renewed > 0 || byteCount > 0 {
+                state.mayHaveOthers = true
+                // Who finds the empty file looks for none beside it.
+                _ = try remove(names.nextRecord)
                 _ = try remove(names.nextPart)
                 let next = try files.open(names.nextPart, for: .creatingShared)
                 guard try files.tryLock(next) else {

@@ -125,6 +125,12 @@ package struct DownloadMachine: Sendable {
         return ranges == .usable && (mayAskForParts || options.resumption == .unverified)
     }
 
+    /// Whether all bytes are there, by the only transfer that is on, and there is nothing to verify them by.
+    package var isOneComplete: Bool {
+        !isOver && transfers.count == 1 && digests.isEmpty && options.checksum == nil
+            && plan?.isComplete == true
+    }
+
     /// Whether parts can be asked for of which it is certain, or will be, that they are of the same state.
     var mayAskForParts: Bool {
         guard ranges == .usable, let known else { return false }

@@ -23,7 +23,7 @@ extension DownloadJob {
         _ part: PartFile, _ result: DownloadResult, modified: Int64?, noting: Noting?
     ) async throws -> DownloadResult {
         let (total, collision) = (result.byteCount, plan.options.collision)
-        let modified = plan.options.keepsRemoteTime ? modified : nil
+        let modified = kept(modified)
         var publication: DownloadPublication
         var name: PublishedName?
         if let noting {
@@ -53,10 +53,29 @@ extension DownloadJob {
             name = try await step(part) { () throws(StorageError) in try part.publishCopy(collision) }
         }
         guard let name else { return result }
+        return try take(name, result)
+    }
+
+    /// Gives the complete file its name at once, where it can be moved there and nobody is to be told before. It blocks.
+    /// - Returns: The name it got; nil where it cannot be moved there.
+    func publishAtOnce(
+        _ part: PartFile, _ result: DownloadResult, modified: Int64?
+    ) throws(StorageError) -> PublishedName? {
+        _ = try seal(part, result, modified: kept(modified))
+        return try part.publish(plan.options.collision)
+    }
+
+    /// Takes up the name that the file got.
+    /// - Returns: The result, with that name.
+    /// - Throws: ``UnsyncedName`` where it may not last.
+    func take(_ name: PublishedName, _ result: DownloadResult) throws -> DownloadResult {
         var published = result
-        published.path = try settle(name, total)
+        published.path = try settle(name, result.byteCount)
         return published
     }
+
+    /// When the file was written last, where it is to have that time.
+    private func kept(_ modified: Int64?) -> Int64? { plan.options.keepsRemoteTime ? modified : nil }
 
     /// Finds out whether the file of an earlier run got its name, and does what that run left to be done.
     /// - Returns: What is to be told of it; nil where it did not get its name.

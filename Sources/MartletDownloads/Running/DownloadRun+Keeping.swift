@@ -73,7 +73,7 @@ extension DownloadRun {
 
     /// Verifies the file and gives it its name.
     func finish() async throws -> DownloadResult {
-        let (part, machine) = state.withLock { ($0.part, $0.machine) }
+        let (part, machine, name) = state.withLock { ($0.part, $0.machine, $0.name) }
         guard let file = part, let total = machine.plan?.total else {
             throw HTTPError(.systemFailed, phase: .evaluating, message: "the download has no file")
         }
@@ -85,12 +85,33 @@ extension DownloadRun {
             try await Verification(wanted, origin: url.origin.description).check(
                 file.file, total: total, files: files)
         }
+        let result = result(file, machine, total: total, verified: wanted)
+        if let name { return try job.take(name, result) }
         try Task.checkCancellation()
-        let result = DownloadResult(
-            path: FilePath(file.names.target), byteCount: total, resumedByteCount: machine.resumedByteCount,
-            receivedByteCount: machine.receivedByteCount, verified: wanted,
-            url: machine.place ?? job.url.withoutUserInfo)
         return try await job.publish(file, result, modified: machine.modified, noting: noting)
+    }
+
+    private func result(
+        _ file: PartFile, _ machine: DownloadMachine, total: UInt64, verified: [Checksum]
+    ) -> DownloadResult {
+        DownloadResult(
+            path: FilePath(file.names.target), byteCount: total, resumedByteCount: machine.resumedByteCount,
+            receivedByteCount: machine.receivedByteCount, verified: verified,
+            url: machine.place ?? job.url.withoutUserInfo)
+    }
+
+    /// Gives the file its name on the worker that has written its last bytes, where it is complete and nothing is to be done
+    /// before. It blocks. What fails here is done again, and told, by ``finish()``.
+    func publishAtOnce() {
+        guard noting == nil, options.checksum == nil else { return }
+        let found = state.withLock { state -> (PartFile, DownloadMachine)? in
+            guard let part = state.part, state.keeps, state.machine.isOneComplete else { return nil }
+            return (part, state.machine)
+        }
+        guard let (part, machine) = found, let total = machine.plan?.total else { return }
+        let result = result(part, machine, total: total, verified: [])
+        guard let name = try? job.publishAtOnce(part, result, modified: machine.modified) else { return }
+        state.withLock { $0.name = name }
     }
 }
 

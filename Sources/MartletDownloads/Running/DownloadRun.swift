@@ -40,6 +40,8 @@ final class DownloadRun: Sendable {
         var isDiscarded = false
         /// The last beginning that is in need of an empty file; 0 for none.
         var begunAnew: UInt32 = 0
+        /// The name that the file got as soon as its last bytes were written.
+        var name: PublishedName?
 
         /// Where bytes go that come now.
         var place: Place {
@@ -125,14 +127,15 @@ final class DownloadRun: Sendable {
         while true {
             let outcome = await rounds(effects)
             switch outcome {
-            case .stopped:
+            // What has its name is complete, whatever was told meanwhile.
+            case .stopped where name == nil:
                 _ = state.withLock { $0.machine.stop() }
                 _ = await keep()
                 throw CancellationError()
-            case .failed(let error):
+            case .failed(let error) where name == nil:
                 let isKept = await keep()
                 throw isKept ? error : error.withoutKeptBytes
-            case .complete:
+            case .complete, .stopped, .failed:
                 do {
                     return try await finish()
                 } catch let mismatch as ChecksumMismatch {
@@ -160,6 +163,8 @@ final class DownloadRun: Sendable {
             }
         }
     }
+
+    private var name: PublishedName? { state.withLock { $0.name } }
 
     /// Carries out effects, and those of what follows, until it is over. No transfer is on then.
     private func rounds(_ first: [DownloadMachine.Effect]) async -> Outcome {
@@ -264,12 +269,11 @@ final class DownloadRun: Sendable {
             state.withLock { state in
                 state.toldAt = now
                 var progress = DownloadProgress()
-                let machine = state.machine
-                progress.completedByteCount = state.isDiscarded ? 0 : machine.plan?.writtenCount ?? 0
-                progress.totalByteCount = machine.plan?.total
-                progress.resumedByteCount = machine.resumedByteCount
-                progress.receivedByteCount = machine.receivedByteCount
-                progress.connectionCount = machine.receiving.count
+                progress.completedByteCount = state.isDiscarded ? 0 : state.machine.plan?.writtenCount ?? 0
+                progress.totalByteCount = state.machine.plan?.total
+                progress.resumedByteCount = state.machine.resumedByteCount
+                progress.receivedByteCount = state.machine.receivedByteCount
+                progress.connectionCount = state.machine.receiving.count
                 progress.isFinished = isLast
                 if !isLast {
                     progress.bytesPerSecond = state.rate.value(at: now)

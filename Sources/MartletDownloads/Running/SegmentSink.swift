@@ -55,6 +55,14 @@ final class SegmentSink: BlockSink {
     /// Why there is no file for them.
     var failure: (any Error)? { state.withLock { $0.failure } }
 
+    /// The whole of a file that is this small is written, synced and renamed by one piece of work: 512 KiB.
+    private static let smallByteCount: UInt64 = 512 << 10
+
+    /// Whether the body may be the whole of a small file.
+    private var isSmall: Bool { announced.map { $0 <= SegmentSink.smallByteCount } ?? false }
+
+    var workers: BlockingWorkers { isSmall ? .disk : .shared }
+
     /// Whether the body has come to the end that was announced.
     var isWhole: Bool { announced.map { $0 == state.withLock { $0.consumed } } ?? false }
 
@@ -90,6 +98,7 @@ final class SegmentSink: BlockSink {
                     rest.extracting(written..<wanted), to: file, at: place.offset + UInt64(written))
             }
             run.wrote(id, place.offset..<place.offset + place.count)
+            if isAtEnd, isSmall { run.publishAtOnce() }
             return place.wantsMore || isAtEnd
         }
     }

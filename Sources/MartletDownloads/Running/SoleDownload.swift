@@ -3,36 +3,44 @@ import Synchronization
 import SystemPackage
 
 /// Runs a download that belongs to no manager.
-actor SoleDownload: Download.Controller {
+final class SoleDownload: Download.Controller {
+    private struct State {
+        /// The run that is on, or ended last.
+        var run: Task<Void, Never>?
+        var isRunning = false
+        var isCancelled = false
+        /// Whether what has come is removed.
+        var isDiscarded = false
+    }
+
     private static let lastNumber = Atomic<UInt64>(0)
 
     private let job: DownloadJob
     private let status: DownloadStatus
-    /// The run that is on, or ended last.
-    private var run: Task<Void, Never>?
-    private var isRunning = false
-    private var isCancelled = false
-    /// Whether it was paused before it began.
-    private var isHeld = false
+    /// Guards the above: the run, and whoever holds the download.
+    private let state = Mutex(State())
 
     init(_ job: DownloadJob, status: DownloadStatus) {
         self.job = job
         self.status = status
     }
 
-    nonisolated var url: HTTPURL { job.url.withoutUserInfo }
-    nonisolated var target: DownloadTarget { job.plan.target }
-    nonisolated var path: FilePath? { job.path }
+    var url: HTTPURL { job.url.withoutUserInfo }
+    var target: DownloadTarget { job.plan.target }
+    var path: FilePath? { job.path }
 
     static func nextID() -> DownloadID { DownloadID(lastNumber.add(1, ordering: .relaxed).newValue) }
 
+    /// Runs it, where it does not run and is not over.
     func begin() {
-        guard !isRunning, !isOver, !isCancelled else { return }
-        guard !isHeld else { return }
-        isRunning = true
-        status.become(.running)
-        // Unstructured, since the download is its holder's and not its maker's: it outlives the scope that began it.
-        run = Task { await self.runOnce() }
+        state.withLock { state in
+            guard !state.isRunning, !isOver, !state.isCancelled else { return }
+            state.isRunning = true
+            // Before the run can say what comes behind it.
+            status.become(.running)
+            // Unstructured, since the download is its holder's and not its maker's: it outlives the scope that began it.
+            state.run = Task { await self.runOnce() }
+        }
     }
 
     private var isOver: Bool {
@@ -43,32 +51,33 @@ actor SoleDownload: Download.Controller {
     }
 
     private func runOnce() async {
+        let outcome: Result<DownloadResult, any Error>
         do {
-            let result = try await job.run()
-            status.events.add(.finished(result))
-            status.become(.finished(result))
-            status.end()
-        } catch let error as HTTPError {
-            status.events.add(.failed(error))
-            status.become(.failed(error))
+            outcome = .success(try await job.run())
         } catch {
-            if !isCancelled {
+            outcome = .failure(error)
+        }
+        // At once, so that whoever sees how it ended can go on with it.
+        state.withLock { state in
+            state.isRunning = false
+            switch outcome {
+            case .success(let result):
+                status.events.add(.finished(result))
+                status.become(.finished(result))
+                status.end()
+            case .failure(let error as HTTPError):
+                status.events.add(.failed(error))
+                status.become(.failed(error))
+            case .failure where state.isCancelled: break
+            case .failure:
                 status.events.add(.paused)
                 status.become(.paused)
             }
         }
-        isRunning = false
     }
 
     func pause() async {
-        guard let run else {
-            guard !isHeld, !isCancelled else { return }
-            isHeld = true
-            status.events.add(.paused)
-            status.become(.paused)
-            return
-        }
-        guard isRunning else { return }
+        guard let run = state.withLock({ $0.isRunning ? $0.run : nil }) else { return }
         run.cancel()
         await run.value
     }
@@ -78,22 +87,28 @@ actor SoleDownload: Download.Controller {
             throw HTTPError(
                 .invalidRequest, phase: .preparing, message: "the download is over and cannot be resumed")
         }
-        guard !isRunning else { return }
+        guard !state.withLock({ $0.isRunning }) else { return }
         if let url { job.move(to: url) }
-        isHeld = false
         begin()
     }
 
     func cancel() async {
         guard !isOver else { return }
-        isCancelled = true
-        if let run {
-            run.cancel()
-            await run.value
+        let run = state.withLock { state in
+            state.isCancelled = true
+            return state.run
         }
+        run?.cancel()
+        await run?.value
         // It may have been faster.
         guard !isOver else { return }
         try? await job.discard()
+        // Of several who cancel it one tells.
+        let isFirst = state.withLock { state in
+            defer { state.isDiscarded = true }
+            return !state.isDiscarded
+        }
+        guard isFirst else { return }
         status.events.add(.cancelled)
         status.become(.cancelled)
         status.end()

@@ -31,6 +31,7 @@ package final class NewestValue<Value: Sendable & Equatable>: Sendable {
             let value = value()
             guard value != state.value else { return false }
             state.value = value
+            state.version += 1
             return true
         }
     }
@@ -46,9 +47,7 @@ package final class NewestValue<Value: Sendable & Equatable>: Sendable {
     private func wake(_ change: (inout State) -> Bool) {
         let waiters = state.withLock { state -> [UInt64: Waiter<Void>] in
             guard !state.isFinished else { return [:] }
-            let old = state.value
             guard change(&state) else { return [:] }
-            if state.value != old { state.version += 1 }
             defer { if !state.waiters.isEmpty { state.waiters = [:] } }
             return state.waiters
         }

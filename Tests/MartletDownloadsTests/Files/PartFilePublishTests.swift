@@ -58,6 +58,37 @@ struct PartFilePublishTests {
         #expect(try folder.list() == ["a.bin"])
     }
 
+    @Test("What has its name gets no record any more, which nothing would remove")
+    func noRecordBehind() throws {
+        let folder = try PartFolder()
+        let part = try completePart(in: folder)
+        #expect(try publish(part, .fail) == folder.names.target)
+        #expect(throws: PartFile.RecordFault.self) {
+            try part.note(
+                PartFolder.record([0..<1], total: PartFilePublishTests.total, owner: part.owner), epoch: 1)
+        }
+        #expect(try folder.list() == ["a.bin"])
+    }
+
+    @Test("D2: What a killed run left beside an empty part or one with bytes is gone behind the next one")
+    func leftovers() throws {
+        for bytes in [[], [7]] as [[UInt8]] {
+            let folder = try PartFolder()
+            try folder.write(bytes, to: "a.bin.martlet-part")
+            try folder.write([1], to: "a.bin.martlet-record")
+            if !bytes.isEmpty {
+                for name in ["a.bin.martlet-record-", "a.bin.martlet-part-"] {
+                    try folder.write([1], to: name)
+                }
+            }
+            let part = try #require(try folder.open())
+            try part.renew(epoch: 1, expecting: PartFilePublishTests.total)
+            try LinuxFileSystem().write(all: PartFilePublishTests.content, to: part.file, at: 0)
+            #expect(try publish(part, .fail) == folder.names.target)
+            #expect(try folder.list() == ["a.bin"])
+        }
+    }
+
     @Test("N20: Another name is taken where that was chosen")
     func renamed() throws {
         let folder = try PartFolder()

@@ -1,0 +1,72 @@
+import Glibc
+import Martlet
+import MartletStorage
+import MartletTesting
+import SystemPackage
+import Testing
+
+@testable import MartletDownloads
+
+/// Files that get their names with their last bytes, by one piece of work.
+@Suite("Small files, which get their names at once")
+struct SmallFileTests {
+    private func job(
+        _ scene: RangeScene, _ files: FaultyFileSystem, _ options: DownloadOptions
+    ) throws -> DownloadJob {
+        DownloadJob(
+            DownloadJob.Plan(url: try HTTPURL(scene.url), target: .file(scene.path), options: options),
+            session: scene.session, slots: FreeSlots(), status: DownloadStatus(), files: files)
+    }
+
+    @Test(
+        "N18: A download that is cancelled while its file gets its name is complete, or can be gone on with")
+    func cancelled() async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            let files = FaultyFileSystem()
+            let job = try job(scene, files, RangeScene.options)
+            let task = Task { try await job.run() }
+            files.interrupt(.rename, at: scene.path.string) { task.cancel() }
+            let result = try await task.value
+            #expect(result.path == scene.path && result.byteCount == Samples.one.byteCount)
+            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+        }
+    }
+
+    @Test("N20: A name that is taken at the last moment is refused, and the bytes stay, synced and noted")
+    func takenName() async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            let files = FaultyFileSystem()
+            let job = try job(scene, files, RangeScene.options)
+            files.interrupt(.rename, at: scene.path.string) {
+                _ = try? LinuxFileSystem().open(scene.path.string, for: .creating)
+            }
+            await #expect {
+                try await job.run()
+            } throws: { error in
+                (error as? HTTPError)?.code == .fileExists
+                    && (error as? HTTPError)?.keptByteCount == Samples.one.byteCount
+            }
+            try LinuxFileSystem().remove(scene.path.string)
+            let count = scene.ranges.requests.count
+            let result = try await job.run()
+            #expect(result.resumedByteCount == Samples.one.byteCount)
+            #expect(scene.ranges.requests.count == count, "asked again")
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+        }
+    }
+
+    @Test("A small file whose checksum is known is verified before it has its name")
+    func verifiedFirst() async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            let files = FaultyFileSystem()
+            let other = RangeVersion(10, entityTag: "\"other\"")
+            let options = try RangeScene.options { $0.checksum = try Samples.sha256(other) }
+            let job = try job(scene, files, options)
+            await #expect {
+                try await job.run()
+            } throws: { ($0 as? HTTPError)?.code == .checksumMismatch }
+            #expect(try !scene.folder.names().contains(RangeScene.name))
+        }
+    }
+}
