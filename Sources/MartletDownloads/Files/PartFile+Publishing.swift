@@ -12,15 +12,11 @@ extension PartFile {
     /// - Returns: By what it is known, whatever its name.
     package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileMark {
         try state.withLock { state throws(StorageError) in
-            if let modified { try files.setModificationTime(modified, of: state.file) }
-            try sync(&state)
-            var status = try files.status(of: state.file)
+            var status = try settledStatus(&state, modified)
             if status.byteCount > total {
                 // Somebody else put it there: what was fetched ends where the file does.
                 try files.truncate(state.file, to: total)
-                if let modified { try files.setModificationTime(modified, of: state.file) }
-                try sync(&state)
-                status = try files.status(of: state.file)
+                status = try settledStatus(&state, modified)
             }
             guard status.byteCount == total else {
                 throw StorageError(
@@ -28,6 +24,16 @@ extension PartFile {
             }
             return FileMark(status)
         }
+    }
+
+    /// Gives the file its time and syncs it.
+    /// - Returns: What it is then.
+    private func settledStatus(
+        _ state: inout State, _ modified: Int64?
+    ) throws(StorageError) -> FileStatus {
+        if let modified { try files.setModificationTime(modified, of: state.file) }
+        try sync(&state)
+        return try files.status(of: state.file)
     }
 
     /// Gives the file its name.

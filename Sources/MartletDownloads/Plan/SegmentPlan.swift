@@ -42,14 +42,19 @@ package struct SegmentPlan: Sendable {
     package private(set) var claims: [UInt64: Claim] = [:]
     /// How many bytes ahead of the first missing one may be asked for; nil for any number.
     private let window: UInt64?
+    /// The patience that was given, in seconds, which answers do not change.
+    private let givenPatience: Double?
+    /// The longest time that the server took to answer, in seconds; nil before it has.
+    private var answerTime: Double?
+
     /// What is done sooner is left alone, in seconds.
-    private var patience: Double
+    private var patience: Double {
+        guard givenPatience == nil, let answerTime else { return longestPatience }
+        return min(max(4 * answerTime, SegmentPlan.patience.lowerBound / .seconds(1)), longestPatience)
+    }
+
     /// How long a transfer may be without a byte before that says something about it, in seconds.
-    private let longestPatience: Double
-    /// Whether these were given, and answers do not change them.
-    private let isPatienceGiven: Bool
-    /// The longest time that the server took to answer, in seconds.
-    private var answerTime = 0.0
+    private var longestPatience: Double { givenPatience ?? SegmentPlan.patience.upperBound / .seconds(1) }
 
     /// A plan of a file, of which some bytes are there.
     /// - Parameter patience: What is done sooner is left alone; `nil` for what the server's answers bring.
@@ -58,9 +63,7 @@ package struct SegmentPlan: Sendable {
         patience: Duration? = nil
     ) {
         self.total = total
-        isPatienceGiven = patience != nil
-        longestPatience = (patience ?? SegmentPlan.patience.upperBound) / .seconds(1)
-        self.patience = longestPatience
+        givenPatience = patience.map { $0 / .seconds(1) }
         self.window = window.map { max($0, SegmentPlan.smallestChunk) }
         self.written = written
         if let total { self.written.remove(contentsOf: total..<UInt64.max) }
@@ -219,10 +222,7 @@ package struct SegmentPlan: Sendable {
 
     /// The server has answered a request, after so long.
     package mutating func answered(after time: Duration) {
-        guard !isPatienceGiven else { return }
-        answerTime = max(answerTime, time / .seconds(1))
-        let bounds = SegmentPlan.patience
-        patience = min(max(4 * answerTime, bounds.lowerBound / .seconds(1)), bounds.upperBound / .seconds(1))
+        answerTime = max(answerTime ?? 0, time / .seconds(1))
     }
 
     /// Bytes of a transfer have come.

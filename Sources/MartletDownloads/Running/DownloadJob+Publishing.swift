@@ -35,8 +35,7 @@ extension DownloadJob {
         } else {
             // Nobody is to be waited for in between.
             (publication, name) = try await step(part) { () throws(StorageError) in
-                let publication = try self.seal(part, result, modified: modified)
-                return (publication, try part.publish(collision))
+                try self.sealAndPublish(part, result, modified: modified)
             }
         }
         if name == nil {
@@ -56,13 +55,19 @@ extension DownloadJob {
         return try take(name, result)
     }
 
-    /// Gives the complete file its name at once, where it can be moved there and nobody is to be told before. It blocks.
-    /// - Returns: The name it got; nil where it cannot be moved there.
+    /// Gives the complete file its name at once, where nobody is to be told before. It blocks.
+    /// - Returns: The name it got; nil where it cannot be moved there, though a copy may.
     func publishAtOnce(
         _ part: PartFile, _ result: DownloadResult, modified: Int64?
     ) throws(StorageError) -> PublishedName? {
-        _ = try seal(part, result, modified: kept(modified))
-        return try part.publish(plan.options.collision)
+        try sealAndPublish(part, result, modified: kept(modified)).name
+    }
+
+    private func sealAndPublish(
+        _ part: PartFile, _ result: DownloadResult, modified: Int64?
+    ) throws(StorageError) -> (publication: DownloadPublication, name: PublishedName?) {
+        let publication = try seal(part, result, modified: modified)
+        return (publication, try part.publish(plan.options.collision))
     }
 
     /// Takes up the name that the file got.

@@ -103,7 +103,7 @@ extension DownloadRun {
     /// Gives the file its name on the worker that has written its last bytes, where it is complete and nothing is to be done
     /// before. It blocks. What fails here is done again, and told, by ``finish()``.
     func publishAtOnce() {
-        guard noting == nil, options.checksum == nil else { return }
+        guard noting == nil else { return }
         let found = state.withLock { state -> (PartFile, DownloadMachine)? in
             guard let part = state.part, state.keeps, state.machine.isOneComplete else { return nil }
             return (part, state.machine)
