@@ -48,6 +48,35 @@ struct FileSystemTests {
         }
     }
 
+    /// Whether a folder is in memory.
+    private static func isInMemory(_ folder: String) -> Bool {
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["stat", "-f", "-c", "%T", folder]
+        process.standardOutput = output
+        guard (try? process.run()) != nil else { return false }
+        process.waitUntilExit()
+        return String(decoding: output.fileHandleForReading.availableData, as: UTF8.self) == "tmpfs\n"
+    }
+
+    @Test(
+        "In memory nothing is set aside, which would take as long as to fill it, and too little room is told at once",
+        .enabled(if: isInMemory("/dev/shm")))
+    func allocatesInMemory() throws {
+        let files = LinuxFileSystem()
+        let path = "/dev/shm/martlet-\(UUID().uuidString)"
+        let file = try files.open(path, for: .creating)
+        defer { try? files.remove(path) }
+        try files.allocate(100_000, for: file)
+        #expect(try files.status(of: file).allocatedByteCount == 0)
+        #expect {
+            try files.allocate(1 << 60, for: file)
+        } throws: {
+            ($0 as? StorageError)?.isOutOfSpace == true
+        }
+    }
+
     @Test(
         "What is at hand is what a file has, or has to be waited for; a link is not followed, and nothing is changed"
     )

@@ -13,7 +13,8 @@ package protocol FileSystem: Sendable {
     func readSome(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8]
     /// Writes at an offset and returns how many of the bytes were taken.
     func writeSome(_ bytes: RawSpan, to file: OpenFile, at offset: UInt64) throws(StorageError) -> Int
-    /// Sets room for so many bytes in all aside, the length staying as it is; nothing on file systems that cannot.
+    /// Sets room for so many bytes in all aside, the length staying as it is; nothing on file systems that cannot. In memory
+    /// it only sees whether there is room.
     func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError)
     /// Cuts a file to a length, giving back what was set aside behind it.
     func truncate(_ file: OpenFile, to byteCount: UInt64) throws(StorageError)

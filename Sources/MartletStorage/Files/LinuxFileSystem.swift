@@ -54,6 +54,17 @@ package struct LinuxFileSystem: FileSystem {
     ]
     private static let inMemory: Set<Int> = [0x0102_1994, 0x8584_58F6]
 
+    /// How many bytes there is still room for in the memory that a file is in; nil where it is on a disk.
+    private static func memory(of file: OpenFile) -> UInt64? {
+        var information = statfs()
+        guard unsafe fstatfs(file.descriptor, &information) == 0,
+            inMemory.contains(Int(information.f_type))
+        else { return nil }
+        // Without a limit it has no size.
+        guard information.f_blocks > 0 else { return .max }
+        return UInt64(clamping: information.f_bavail) &* UInt64(clamping: information.f_bsize)
+    }
+
     package func readsAtHand(inFolder path: String) -> Bool {
         var information = statfs()
         return unsafe statfs(path, &information) == 0
@@ -85,11 +96,9 @@ package struct LinuxFileSystem: FileSystem {
         if code == 0 { return bytes }
         if code == EOPNOTSUPP || code == ENOSYS {
             // What is in memory alone can be read at any time, and cannot be asked for that way.
-            var information = statfs()
-            let isInMemory =
-                unsafe fstatfs(file.descriptor, &information) == 0
-                && LinuxFileSystem.inMemory.contains(Int(information.f_type))
-            if isInMemory { return try readSome(file, limit: limit, at: UInt64(offset)) }
+            if LinuxFileSystem.memory(of: file) != nil {
+                return try readSome(file, limit: limit, at: UInt64(offset))
+            }
             code = EAGAIN
         }
         throw StorageError(operation: "preadv2", path: file.path, code: code == EINTR ? EAGAIN : code)
@@ -110,6 +119,13 @@ package struct LinuxFileSystem: FileSystem {
 
     package func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError) {
         guard let length = Int64(exactly: byteCount), length > 0 else { return }
+        // In memory all of it would be filled with zeros now, a second's work for a few gigabytes, and to no end: there are no
+        // places to be set aside, only room to be had.
+        if let room = LinuxFileSystem.memory(of: file) {
+            let present = try status(of: file).allocatedByteCount
+            guard byteCount > present, byteCount - present > room else { return }
+            throw StorageError(operation: "fallocate", path: file.path, code: ENOSPC)
+        }
         do throws(StorageError) {
             _ = try result("fallocate", file.path) {
                 martlet_fallocate(file.descriptor, 1, 0, length)
