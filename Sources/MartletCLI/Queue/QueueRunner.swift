@@ -45,7 +45,7 @@ struct QueueRunner: Sendable {
 
     /// Prints events to their end. One that cannot be printed is the end of the run.
     private func print(
-        _ events: AsyncStream<OfflineEvent>, _ end: AsyncStream<Void>.Continuation
+        _ events: EventSequence<OfflineEvent>, _ end: AsyncStream<Void>.Continuation
     ) async -> (QueueTally, OutputError?) {
         var tally = QueueTally()
         var failure: OutputError?

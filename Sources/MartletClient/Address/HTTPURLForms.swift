@@ -46,7 +46,8 @@ extension HTTPURL {
 
     /// The same address without user name and password.
     public var withoutUserInfo: HTTPURL {
-        HTTPURL(
+        guard userInfo != nil else { return self }
+        return HTTPURL(
             scheme: scheme, userInfo: nil, host: host, hostKind: hostKind, explicitPort: explicitPort,
             path: path,
             query: query, fragment: fragment)

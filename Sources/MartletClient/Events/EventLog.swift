@@ -1,89 +1,130 @@
-import Synchronization
+public import MartletTransport
+public import Synchronization
 
 /// Events, for any number of subscribers, each of which gets all of them.
 ///
-/// Who comes late gets the last 256 that happened before, or as many of them as weigh no more than a limit.
+/// Who comes late gets the last 256 that happened before, or as many of them as weigh no more than a limit. What logs do for
+/// each download is specialized where they are used.
+@usableFromInline
 package final class EventLog<Event: Sendable>: Sendable {
-    private struct State {
-        var past: [Event] = []
-        var pastWeight = 0
-        var subscribers: [UInt64: AsyncStream<Event>.Continuation] = [:]
-        var lastNumber: UInt64 = 0
-        var isEnded = false
+    @usableFromInline
+    struct State {
+        @usableFromInline var past: [Event]
+        @usableFromInline var pastWeight: Int
+        @usableFromInline var subscribers: [(number: UInt64, mailbox: Mailbox<Event>)]
+        @usableFromInline var lastNumber: UInt64
+        @usableFromInline var isEnded: Bool
+
+        @inlinable
+        init() {
+            (past, pastWeight, subscribers, lastNumber, isEnded) = ([], 0, [], 0, false)
+        }
+    }
+
+    /// A subscriber's hold on its mailbox: with the last reference to it the log forgets the mailbox.
+    @usableFromInline
+    final class Subscription: Sendable {
+        @usableFromInline let mailbox: Mailbox<Event>
+        @usableFromInline let number: UInt64
+        /// Not kept: without its log nothing can happen any more.
+        @usableFromInline weak let log: EventLog?
+
+        @inlinable
+        init(_ mailbox: Mailbox<Event>, number: UInt64, of log: EventLog) {
+            self.mailbox = mailbox
+            self.number = number
+            self.log = log
+        }
+
+        @inlinable
+        deinit {
+            log?.forget(number)
+        }
     }
 
     /// How many past events late subscribers get.
-    package static var pastLimit: Int { 256 }
+    @inlinable package static var pastLimit: Int { 256 }
 
-    /// Guards the above: the download, and subscribers that come and go.
-    private let state = Mutex(State())
+    /// Guards the above: those to whom something happens, and subscribers that come and go.
+    @usableFromInline let state: Mutex<State>
 
-    private let weight: @Sendable (Event) -> Int
-    private let weightLimit: Int
+    /// What an event weighs; nil where none weighs anything.
+    @usableFromInline let weight: (@Sendable (Event) -> Int)?
+    @usableFromInline let weightLimit: Int
 
     /// An empty log.
     /// - Parameters:
     ///   - weightLimit: What the past events weigh together at most; the newest is kept whatever it weighs.
     ///   - weight: What an event weighs, such as the bytes that it holds.
-    package init(weightLimit: Int = .max, weight: @escaping @Sendable (Event) -> Int = { _ in 0 }) {
+    @inlinable
+    package init(weightLimit: Int = .max, weight: (@Sendable (Event) -> Int)? = nil) {
         self.weightLimit = weightLimit
         self.weight = weight
+        state = Mutex(State())
     }
 
+    @inlinable
     deinit {
         end()
     }
 
     /// The last events that have happened, as late subscribers get them.
-    package var pastEvents: [Event] { state.withLock { $0.past } }
+    @inlinable package var pastEvents: [Event] { state.withLock { $0.past } }
 
     /// Adds an event.
+    @inlinable
     package func add(_ event: Event) {
-        state.withLock { state in
-            guard !state.isEnded else { return }
+        let waiters = state.withLock { state -> [Waiter<Event?>] in
+            guard !state.isEnded else { return [] }
             state.past.append(event)
-            state.pastWeight += weight(event)
+            if let weight { state.pastWeight += weight(event) }
             while state.past.count > EventLog.pastLimit
                 || (state.pastWeight > weightLimit && state.past.count > 1)
             {
-                state.pastWeight -= weight(state.past.removeFirst())
+                let oldest = state.past.removeFirst()
+                if let weight { state.pastWeight -= weight(oldest) }
             }
-            // Under the lock, so that all have the same order; a stream's buffer takes it without waiting.
-            for subscriber in state.subscribers.values { subscriber.yield(event) }
+            // Under the lock, so that all have the same order.
+            return state.subscribers.compactMap { $0.mailbox.post(event) }
         }
+        for waiter in waiters { waiter.resume(returning: event) }
     }
 
-    /// Ends the streams of all subscribers, behind what they were given.
+    /// Ends the sequences of all subscribers, behind what they were given.
+    @inlinable
     package func end() {
         let subscribers = state.withLock { state in
             state.isEnded = true
-            defer { state.subscribers = [:] }
+            defer { state.subscribers = [] }
             return state.subscribers
         }
-        for subscriber in subscribers.values { subscriber.finish() }
+        for subscriber in subscribers { subscriber.mailbox.close() }
     }
 
-    /// A stream of the events, the past ones first.
-    package func subscribe() -> AsyncStream<Event> {
-        let (stream, continuation) = AsyncStream<Event>.makeStream(bufferingPolicy: .unbounded)
-        let number = state.withLock { state -> UInt64? in
-            for event in state.past { continuation.yield(event) }
-            guard !state.isEnded else { return nil }
+    /// The events, the past ones first.
+    @inlinable
+    package func subscribe() -> EventSequence<Event> {
+        let mailbox = Mailbox<Event>()
+        let number = state.withLock { state -> UInt64 in
+            for event in state.past { mailbox.send(event) }
+            guard !state.isEnded else {
+                mailbox.close()
+                return 0
+            }
             state.lastNumber += 1
-            state.subscribers[state.lastNumber] = continuation
+            state.subscribers.append((state.lastNumber, mailbox))
             return state.lastNumber
         }
-        guard let number else {
-            continuation.finish()
-            return stream
-        }
-        continuation.onTermination = { [weak self] _ in self?.forget(number) }
-        return stream
+        let subscription = Subscription(mailbox, number: number, of: self)
+        return EventSequence { await subscription.mailbox.next() }
     }
 
-    private func forget(_ number: UInt64) {
+    @inlinable
+    func forget(_ number: UInt64) {
         // Outside of the lock it goes: its last reference may be this one.
-        let gone = state.withLock { $0.subscribers.removeValue(forKey: number) }
+        let gone = state.withLock { state in
+            state.subscribers.firstIndex { $0.number == number }.map { state.subscribers.remove(at: $0) }
+        }
         _ = gone
     }
 }

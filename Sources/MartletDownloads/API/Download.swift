@@ -59,7 +59,7 @@ public final class Download: Sendable {
     public var progress: DownloadProgressSequence { DownloadProgressSequence(source: status.progress) }
 
     /// All that happens, in order, beginning with the last 256 events that have happened.
-    public var events: AsyncStream<DownloadEvent> { status.events.subscribe() }
+    public var events: EventSequence<DownloadEvent> { status.events.subscribe() }
 
     /// The file, once it is there. Waits through pauses.
     /// - Throws: The ``MartletClient/HTTPError`` that ended it; `CancellationError` when it was cancelled, or the task that awaits it.

@@ -1,4 +1,4 @@
-package import MartletClient
+public import MartletClient
 import MartletConnections
 package import MartletStorage
 package import MartletTransport
@@ -106,7 +106,7 @@ public actor DownloadManager {
     }
 
     /// What happens, in order, beginning with the last 256 events that have happened. The stream ends with the manager.
-    public nonisolated var events: AsyncStream<DownloadManagerEvent> { log.subscribe() }
+    public nonisolated var events: EventSequence<DownloadManagerEvent> { log.subscribe() }
 
     /// What has happened, the last 256 events: to begin with, what was found in the directory that is no download.
     package nonisolated var pastEvents: [DownloadManagerEvent] { log.pastEvents }

@@ -179,7 +179,10 @@ extension DownloadMachine {
     // MARK: Ends
 
     /// A transfer has ended.
-    package mutating func ended(_ id: UInt64, _ end: End, now: MonotonicTime, random: Double) -> [Effect] {
+    /// - Parameter random: Between 0 and 1, for a wait; asked for where there is one.
+    package mutating func ended(
+        _ id: UInt64, _ end: End, now: MonotonicTime, random: @autoclosure () -> Double
+    ) -> [Effect] {
         guard let question = transfers.removeValue(forKey: id) else { return [] }
         receiving.remove(id)
         let claim = plan?.claims[id]
@@ -194,7 +197,7 @@ extension DownloadMachine {
             if let claim, claim.range.upperBound > claim.range.lowerBound,
                 claim.writtenEnd == claim.range.lowerBound
             {
-                return failed(question, fruitless(question), .retry(after: nil), now, random)
+                return failed(question, fruitless(question), .retry(after: nil), now, random())
             }
             return goOn(now)
         case .cancelled: return goOn(now)
@@ -206,8 +209,8 @@ extension DownloadMachine {
             return cancelAll() + begun(.overlapDiffers, now) + fill(now)
         case .failed(let error):
             let action = FailureRule.action(error, isElsewhere: isElsewhere(question))
-            return failed(question, error, action, now, random)
-        case .refused(let error, let action): return failed(question, error, action, now, random)
+            return failed(question, error, action, now, random())
+        case .refused(let error, let action): return failed(question, error, action, now, random())
         }
     }
 
@@ -228,7 +231,7 @@ extension DownloadMachine {
 
     private mutating func failed(
         _ question: DownloadQuestion, _ error: HTTPError, _ action: FailureRule.Action, _ now: MonotonicTime,
-        _ random: Double
+        _ random: @autoclosure () -> Double
     ) -> [Effect] {
         if action == .fail { return fail(error) }
         if !receiving.isEmpty {
@@ -242,7 +245,7 @@ extension DownloadMachine {
         guard failures <= options.retry.attempts else { return fail(error) }
         var delay = Duration.zero
         if case .retry(let asked) = action {
-            delay = FailureRule.delay(failures, asked: asked, options.retry, random: random)
+            delay = FailureRule.delay(failures, asked: asked, options.retry, random: random())
         } else {
             place = nil
         }

@@ -142,7 +142,7 @@ package struct DownloadMachine: Sendable {
     // MARK: Beginning
 
     /// Begins, perhaps with what an earlier run left.
-    package mutating func start(_ record: ResumeRecord?, now: MonotonicTime, random: Double) -> [Effect] {
+    package mutating func start(_ record: ResumeRecord?, now: MonotonicTime) -> [Effect] {
         var effects: [Effect] = []
         if let record, options.resumption != .restart {
             known = record.representation

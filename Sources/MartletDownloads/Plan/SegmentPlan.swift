@@ -66,7 +66,9 @@ package struct SegmentPlan: Sendable {
         givenPatience = patience.map { $0 / .seconds(1) }
         self.window = window.map { max($0, SegmentPlan.smallestChunk) }
         self.written = written
-        if let total { self.written.remove(contentsOf: total..<UInt64.max) }
+        if let total, let last = written.ranges.last, last.upperBound > total {
+            self.written.remove(contentsOf: total..<UInt64.max)
+        }
     }
 
     // MARK: Questions

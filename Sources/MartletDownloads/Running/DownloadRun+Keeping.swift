@@ -7,17 +7,17 @@ import SystemPackage
 extension DownloadRun {
     func checkpoint() async {
         guard let (part, record, epoch) = snapshot() else {
-            signal.yield(.checkpointed)
+            signals.send(.checkpointed)
             return
         }
         let fault = await note(record, in: part, epoch: epoch)
         switch fault {
-        case nil, .outdated: signal.yield(.checkpointed)
-        case .taken: signal.yield(.broken(DownloadJob.busy(part.names.target), keeps: true))
+        case nil, .outdated: signals.send(.checkpointed)
+        case .taken: signals.send(.broken(DownloadJob.busy(part.names.target), keeps: true))
         case .unsynced(let error):
-            signal.yield(.broken(HTTPError(storage: error, origin: url.origin.description), keeps: false))
+            signals.send(.broken(HTTPError(storage: error, origin: url.origin.description), keeps: false))
         case .unwritten(let error):
-            signal.yield(.broken(HTTPError(storage: error, origin: url.origin.description), keeps: true))
+            signals.send(.broken(HTTPError(storage: error, origin: url.origin.description), keeps: true))
         }
     }
 
@@ -71,46 +71,61 @@ extension DownloadRun {
 
     // MARK: The end
 
+    /// What is known of a file whose bytes are all there.
+    private struct Complete {
+        var part: PartFile
+        /// What there is to tell of it, but for what was verified.
+        var result: DownloadResult
+        /// When it was written last on the server, in seconds since 1970.
+        var modified: Int64?
+        /// What its bytes are said to hash to.
+        var digests: [Checksum]
+        /// The name that it has already.
+        var name: PublishedName?
+    }
+
+    /// The file, where all its bytes are there.
+    private func complete(_ state: borrowing State) -> Complete? {
+        guard let part = state.part, let total = state.machine.plan?.total else { return nil }
+        let result = DownloadResult(
+            path: FilePath(part.names.target), byteCount: total,
+            resumedByteCount: state.machine.resumedByteCount,
+            receivedByteCount: state.machine.receivedByteCount, verified: [],
+            url: state.machine.place ?? url.withoutUserInfo)
+        return Complete(
+            part: part, result: result, modified: state.machine.modified, digests: state.machine.digests,
+            name: state.name)
+    }
+
     /// Verifies the file and gives it its name.
     func finish() async throws -> DownloadResult {
-        let (part, machine, name) = state.withLock { ($0.part, $0.machine, $0.name) }
-        guard let file = part, let total = machine.plan?.total else {
+        guard var file = state.withLock({ complete($0) }) else {
             throw HTTPError(.systemFailed, phase: .evaluating, message: "the download has no file")
         }
         var wanted = options.checksum.map { [$0] } ?? []
-        for digest in machine.digests where !wanted.contains(digest) { wanted.append(digest) }
+        for digest in file.digests where !wanted.contains(digest) { wanted.append(digest) }
         if !wanted.isEmpty {
             job.status.become(.verifying)
             job.status.events.add(.verifying)
             try await Verification(wanted, origin: url.origin.description).check(
-                file.file, total: total, files: files)
+                file.part.file, total: file.result.byteCount, files: files)
+            file.result.verified = wanted
         }
-        let result = result(file, machine, total: total, verified: wanted)
-        if let name { return try job.take(name, result) }
+        if let name = file.name { return try job.take(name, file.result) }
         try Task.checkCancellation()
-        return try await job.publish(file, result, modified: machine.modified, noting: noting)
-    }
-
-    private func result(
-        _ file: PartFile, _ machine: DownloadMachine, total: UInt64, verified: [Checksum]
-    ) -> DownloadResult {
-        DownloadResult(
-            path: FilePath(file.names.target), byteCount: total, resumedByteCount: machine.resumedByteCount,
-            receivedByteCount: machine.receivedByteCount, verified: verified,
-            url: machine.place ?? job.url.withoutUserInfo)
+        return try await job.publish(file.part, file.result, modified: file.modified, noting: noting)
     }
 
     /// Gives the file its name on the worker that has written its last bytes, where it is complete and nothing is to be done
     /// before. It blocks. What fails here is done again, and told, by ``finish()``.
     func publishAtOnce() {
         guard noting == nil else { return }
-        let found = state.withLock { state -> (PartFile, DownloadMachine)? in
-            guard let part = state.part, state.keeps, state.machine.isOneComplete else { return nil }
-            return (part, state.machine)
+        let file = state.withLock { state in
+            state.keeps && state.machine.isOneComplete ? complete(state) : nil
         }
-        guard let (part, machine) = found, let total = machine.plan?.total else { return }
-        let result = result(part, machine, total: total, verified: [])
-        guard let name = try? job.publishAtOnce(part, result, modified: machine.modified) else { return }
+        guard let file,
+            let name = try? job.publishAtOnce(file.part, file.result, modified: file.modified)
+        else { return }
         state.withLock { $0.name = name }
     }
 }

@@ -13,11 +13,11 @@ extension DownloadRun {
             if mayWait {
                 try await job.slots.take(origin)
             } else if !job.slots.takeAtOnce(origin) {
-                signal.yield(.ended(question.id, .crowded))
+                signals.send(.ended(question.id, .crowded))
                 return
             }
         } catch {
-            signal.yield(.ended(question.id, .cancelled))
+            signals.send(.ended(question.id, .cancelled))
             return
         }
         defer { job.slots.giveBack(origin) }
@@ -42,7 +42,7 @@ extension DownloadRun {
                     .systemFailed, phase: .preparing, message: "\(error)", origin: origin.description,
                     underlying: error))
         }
-        signal.yield(.ended(question.id, end))
+        signals.send(.ended(question.id, end))
     }
 
     private func receive(
@@ -57,7 +57,7 @@ extension DownloadRun {
             if case .take(_, _, beginsAnew: true) = reception { state.begunAnew = state.machine.generation }
             return (reception, end, effects, state.place)
         }
-        if !effects.isEmpty { signal.yield(.effects(effects)) }
+        if !effects.isEmpty { signals.send(.effects(effects)) }
         guard case .take(let passing, let comparing, _) = reception else {
             if !isShort(facts.byteCount) { response.body.refuse() }
             return end ?? .cancelled

@@ -67,8 +67,7 @@ final class DownloadRun: Sendable {
     let url: HTTPURL
     let options: DownloadOptions
     let noting: DownloadJob.Noting?
-    private let signals: AsyncStream<Signal>
-    let signal: AsyncStream<Signal>.Continuation
+    let signals = Mailbox<Signal>()
     /// Guards the above: transfers' tasks and their workers.
     let state: Mutex<State>
     /// Held by the worker that opens the part file.
@@ -81,15 +80,12 @@ final class DownloadRun: Sendable {
         files = job.files
         url = job.url
         options = job.plan.options
-        (signals, signal) = AsyncStream<Signal>.makeStream(bufferingPolicy: .unbounded)
         let now = MonotonicTime.now()
         state = Mutex(
             State(
                 machine: DownloadMachine(url: job.url, options: job.plan.options, now: now),
                 rate: ProgressRate(from: now)))
     }
-
-    private static func chance() -> Double { Double.random(in: 0..<1) }
 
     // MARK: The whole
 
@@ -122,7 +118,7 @@ final class DownloadRun: Sendable {
 
     private func run(from record: ResumeRecord?) async throws -> DownloadResult {
         var effects = state.withLock {
-            $0.machine.start(record, now: MonotonicTime.now(), random: DownloadRun.chance())
+            $0.machine.start(record, now: MonotonicTime.now())
         }
         while true {
             let outcome = await rounds(effects)
@@ -170,10 +166,10 @@ final class DownloadRun: Sendable {
     private func rounds(_ first: [DownloadMachine.Effect]) async -> Outcome {
         await withTaskGroup(of: Void.self, returning: Outcome.self) { group in
             if let outcome = perform(first, in: &group) { return outcome }
-            let listener = DownloadClock.shared.add { [signal] in signal.yield(.tick) }
+            let listener = DownloadClock.shared.add { [signals] in signals.send(.tick) }
             defer { DownloadClock.shared.remove(listener) }
             var outcome = Outcome.stopped
-            for await signal in signals {
+            while let signal = await signals.next() {
                 if let end = perform(take(signal), in: &group) {
                     outcome = end
                     break
@@ -196,7 +192,7 @@ final class DownloadRun: Sendable {
             case .effects(let effects): return effects
             case .ended(let id, let end):
                 state.controls[id] = nil
-                return state.machine.ended(id, end, now: now, random: DownloadRun.chance())
+                return state.machine.ended(id, end, now: now, random: Double.random(in: 0..<1))
             case .tick:
                 state.machine.allow(segments: session.segmentLimit, now: now)
                 return state.machine.tick(now, hold: job.hold)
@@ -231,9 +227,9 @@ final class DownloadRun: Sendable {
             case .tell(let event):
                 job.status.events.add(event)
                 if case .retrying(_, let delay, _) = event, delay > .zero {
-                    group.addTask { [signal] in
+                    group.addTask { [signals] in
                         try? await Task.sleep(for: delay)
-                        signal.yield(.tick)
+                        signals.send(.tick)
                     }
                 }
             }
@@ -258,7 +254,7 @@ final class DownloadRun: Sendable {
 
     func wrote(_ id: UInt64, _ range: Range<UInt64>) {
         let effects = state.withLock { $0.machine.wrote(id, range) }
-        if !effects.isEmpty { signal.yield(.effects(effects)) }
+        if !effects.isEmpty { signals.send(.effects(effects)) }
     }
 
     // MARK: Progress

@@ -164,7 +164,7 @@ public actor OfflineQueue {
     /// What happens, in order, beginning with the last 256 events that have happened, or fewer where answers among them have
     /// more than 16 MiB: also to requests that an earlier process submitted. The stream leaves nothing out and holds what is
     /// not taken from it. It ends with the queue.
-    public nonisolated var events: AsyncStream<OfflineEvent> { log.subscribe() }
+    public nonisolated var events: EventSequence<OfflineEvent> { log.subscribe() }
 
     /// The requests it holds, those first that were submitted first. Answers to dead and uncertain ones are read from the
     /// directory.

@@ -2,7 +2,8 @@
 ///
 /// Debug builds, which the tests run, use the checked one, so that a continuation resumed twice or lost is seen; release
 /// builds use the unchecked one, which spares an allocation for every wait.
-@safe package struct Waiter<Value: Sendable>: Sendable {
+@safe @usableFromInline
+package struct Waiter<Value: Sendable>: Sendable {
     #if DEBUG
         private let continuation: CheckedContinuation<Value, Never>
         fileprivate init(_ continuation: CheckedContinuation<Value, Never>) {
@@ -16,6 +17,7 @@
     #endif
 
     /// Lets the task go on with a value. Never under a lock: the task may start at once.
+    @usableFromInline
     package func resume(returning value: Value) {
         #if DEBUG
             continuation.resume(returning: value)
@@ -26,6 +28,7 @@
 }
 
 /// Suspends the task and hands its continuation to a closure, which must see to it that it is resumed exactly once.
+@usableFromInline
 package func suspend<Value: Sendable>(
     isolation: isolated (any Actor)? = #isolation, _ body: (Waiter<Value>) -> Void
 ) async -> Value {

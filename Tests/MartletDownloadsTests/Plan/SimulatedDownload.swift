@@ -76,7 +76,7 @@ struct SimulatedDownload {
         nextTick = now
         self.reply = reply
         if let record, options.resumption != .restart { (version, disk) = (1, record.written) }
-        perform(machine.start(record, now: now, random: chance))
+        perform(machine.start(record, now: now))
     }
 
     /// The ranges that were asked for, as their fields say it, and `-` for the whole file.
