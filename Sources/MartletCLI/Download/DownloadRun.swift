@@ -33,11 +33,15 @@ struct DownloadRun: Sendable {
         await roster.add(plan.number, download)
         // Where it has a place in a queue, nothing is to be seen of it until its turn.
         await DownloadRun.beginning(of: download)
-        await screen.begin(plan, download)
+        if screen.showsEvents { await screen.begin(plan, download) }
         let outcome = await follow(download)
         await roster.remove(plan.number)
-        await screen.end(plan, outcome)
-        if case .finished = outcome { await starter.forget(download) }
+        guard case .finished = outcome else {
+            await screen.end(plan, outcome, of: download)
+            return outcome
+        }
+        if screen.showsEvents { await screen.end(plan, outcome, of: download) }
+        await starter.forget(download)
         return outcome
     }
 
@@ -52,9 +56,9 @@ struct DownloadRun: Sendable {
     // MARK: Following
 
     private func follow(_ download: Download) async -> DownloadOutcome {
-        guard let timeLimit else { return await events(of: download) }
+        guard let timeLimit else { return await outcome(of: download) }
         return await withTaskGroup(of: Step.self) { group in
-            group.addTask { .outcome(await events(of: download)) }
+            group.addTask { .outcome(await outcome(of: download)) }
             group.addTask {
                 await DownloadRun.beginning(of: download)
                 guard (try? await Task.sleep(for: timeLimit)) != nil else { return .stopped }
@@ -82,7 +86,29 @@ struct DownloadRun: Sendable {
         }
     }
 
-    private func events(of download: Download) async -> DownloadOutcome {
+    private func outcome(of download: Download) async -> DownloadOutcome {
+        if screen.showsEvents || retryTimeLimit != nil {
+            return await events(of: download) ?? DownloadRun.outcome(in: download.state) ?? .stopped
+        }
+        // What happens on the way is nothing to anybody.
+        for await state in download.states {
+            if let outcome = DownloadRun.outcome(in: state) { return outcome }
+        }
+        return DownloadRun.outcome(in: download.state) ?? .stopped
+    }
+
+    /// What came of a download that is in a state; nil as long as it goes on.
+    private static func outcome(in state: DownloadState) -> DownloadOutcome? {
+        switch state {
+        case .finished(let result): .finished(result)
+        case .failed(let error): .failed(error)
+        case .paused, .cancelled: .stopped
+        case .waiting, .running, .verifying: nil
+        }
+    }
+
+    /// Follows what happens, up to the event that ends it; nil where the events end without one.
+    private func events(of download: Download) async -> DownloadOutcome? {
         let start = ContinuousClock.now
         for await event in download.events {
             await screen.take(event, of: plan.number)
@@ -99,10 +125,6 @@ struct DownloadRun: Sendable {
             case .started, .restarted, .verifying: continue
             }
         }
-        switch download.state {
-        case .finished(let result): return .finished(result)
-        case .failed(let error): return .failed(error)
-        case .waiting, .running, .verifying, .paused, .cancelled: return .stopped
-        }
+        return nil
     }
 }

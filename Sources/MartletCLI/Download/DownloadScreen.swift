@@ -9,6 +9,8 @@ actor DownloadScreen {
     /// A little less than ten seconds, so that no ten are without a line.
     private static let lineInterval = Duration.seconds(9)
 
+    /// Whether it tells what happens, and not only what came of each download.
+    nonisolated let showsEvents: Bool
     private let form: DownloadForm
     private let text: DownloadText
     private let start = ContinuousClock.now
@@ -25,6 +27,7 @@ actor DownloadScreen {
     /// A screen for so many downloads.
     init(form: DownloadForm, fileCount: Int) {
         self.form = form
+        showsEvents = form.progress != .none
         text = DownloadText(usesUnicode: form.usesUnicode)
         board = DownloadBoard(fileCount: fileCount)
     }
@@ -55,14 +58,13 @@ actor DownloadScreen {
         }
     }
 
-    /// One is over.
-    func end(_ plan: DownloadPlan, _ outcome: DownloadOutcome) async {
-        let download = sources[plan.number]?.download
+    /// One is over, which may not have begun.
+    func end(_ plan: DownloadPlan, _ outcome: DownloadOutcome, of download: Download? = nil) async {
+        if board[plan.number] == nil { board.begin(plan.number, name: plan.name, at: elapsed) }
         if let download { board.note(await download.newestProgress, of: plan.number, at: elapsed) }
         if case .finished(let result) = outcome {
             board.take(.finished(result), of: plan.number, at: elapsed)
         }
-        if board[plan.number] == nil { board.begin(plan.number, name: plan.name, at: elapsed) }
         let subject =
             subject(plan.number)
             ?? DownloadJSON.Subject(id: plan.number, name: plan.name, url: plan.url.redacted)
