@@ -97,7 +97,10 @@ package struct DownloadMachine: Sendable {
     var retryAt: MonotonicTime?
     private let began: MonotonicTime
     var lastCheckpoint: MonotonicTime
-    var isCheckpointing = false
+    /// When the one that is on began.
+    var checkpointBegan: MonotonicTime?
+    /// How long the last one took.
+    private var checkpointTime = Duration.zero
     var hasNews = false
     /// Whether bytes of several requests are in it that nothing proves to be of one state.
     package var isUnproven = false
@@ -265,18 +268,19 @@ package struct DownloadMachine: Sendable {
         if let retryAt, now >= retryAt { self.retryAt = nil }
         if isSegmented { ramp.look(active: receiving.count, isHeldBack: pacing.isHeldBack, now: now) }
         var effects = fill(now)
-        if hasNews, !isCheckpointing, now.since(lastCheckpoint) >= interval {
-            (hasNews, isCheckpointing) = (false, true)
+        if hasNews, checkpointBegan == nil, now.since(lastCheckpoint) >= interval {
+            (hasNews, checkpointBegan) = (false, now)
             effects.append(.checkpoint)
         }
         return effects
     }
 
     /// How long after the last checkpoint the next one is due. At first they come more often, so that of a download that is
-    /// killed early most is kept, too: what came in an eighth of the time is lost at most, or in a quarter of a second.
+    /// killed early most is kept, too: what came in a 64th of the time is lost at most, or in a tenth of a second. A disk that
+    /// is slow to sync has no more than a 16th of the time to do it, as far as the options allow.
     private var interval: Duration {
         let wanted = max(.milliseconds(50), options.checkpointInterval)
-        return min(wanted, max(.milliseconds(250), lastCheckpoint.since(began) / 8))
+        return min(wanted, max(.milliseconds(100), lastCheckpoint.since(began) / 64, checkpointTime * 16))
     }
 
     /// When a wait ends; nil where none is on.
@@ -284,8 +288,8 @@ package struct DownloadMachine: Sendable {
 
     /// A checkpoint is done.
     package mutating func checkpointed(_ now: MonotonicTime) {
-        isCheckpointing = false
-        lastCheckpoint = now
+        if let began = checkpointBegan { checkpointTime = now.since(began) }
+        (checkpointBegan, lastCheckpoint) = (nil, now)
     }
 
     // MARK: Bytes

@@ -55,6 +55,8 @@ struct SimulatedDownload {
     private(set) var mixedCount: UInt64 = 0
     private var transfers: [UInt64: Transfer] = [:]
     private var nextTick: MonotonicTime
+    /// When the checkpoint that is on is done.
+    private var checkpointEnds: MonotonicTime?
     /// How long it has been since the beginning, in seconds.
     var seconds: Double { Double(now.nanoseconds - 1_000_000_000) / 1e9 }
 
@@ -64,6 +66,10 @@ struct SimulatedDownload {
     var speed: (UInt64, SimulatedDownload) -> Double = { _, _ in 5e6 }
     /// What limits of our own do to the transfers.
     var hold: (SimulatedDownload) -> BandwidthHold = { _ in .unlimited }
+    /// How long a checkpoint takes.
+    var checkpointTime = Duration.zero
+    /// How often it looks at the clock.
+    var tickInterval = Duration.milliseconds(200)
     /// What full jitter draws.
     var chance = 0.5
 
@@ -109,7 +115,7 @@ struct SimulatedDownload {
                 if transfers.removeValue(forKey: id) != nil { end(id, .cancelled) }
             case .checkpoint:
                 checkpoints += 1
-                machine.checkpointed(now)
+                checkpointEnds = now.advanced(by: checkpointTime)
             case .complete: outcome = .complete
             case .fail(let error): outcome = .failed(error)
             case .tell(let event): events.append(event)
@@ -146,7 +152,11 @@ struct SimulatedDownload {
     mutating func advance(_ step: Duration) {
         if now >= nextTick {
             perform(machine.tick(now, hold: hold(self)))
-            nextTick = now.advanced(by: .milliseconds(200))
+            nextTick = now.advanced(by: tickInterval)
+        }
+        if let end = checkpointEnds, now >= end {
+            checkpointEnds = nil
+            machine.checkpointed(now)
         }
         for id in transfers.keys.sorted() where outcome == nil {
             guard let transfer = transfers[id], now >= transfer.answersAt else { continue }
