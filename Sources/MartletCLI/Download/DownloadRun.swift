@@ -19,7 +19,7 @@ struct DownloadRun: Sendable {
     let roster: DownloadRoster
     let screen: DownloadScreen
 
-    /// Runs it to its end. When the task is cancelled, it is over as soon as its events tell no more.
+    /// Runs it to its end. When the task is cancelled, it is over as soon as nothing more is told of it.
     func run() async -> DownloadOutcome {
         let download: Download
         do {
@@ -33,14 +33,15 @@ struct DownloadRun: Sendable {
         await roster.add(plan.number, download)
         // Where it has a place in a queue, nothing is to be seen of it until its turn.
         await DownloadRun.beginning(of: download)
+        let start = ContinuousClock.now
         if screen.showsEvents { await screen.begin(plan, download) }
         let outcome = await follow(download)
         await roster.remove(plan.number)
         guard case .finished = outcome else {
-            await screen.end(plan, outcome, of: download)
+            await screen.end(plan, outcome, of: download, since: start)
             return outcome
         }
-        if screen.showsEvents { await screen.end(plan, outcome, of: download) }
+        if screen.showsEvents { await screen.end(plan, outcome, of: download, since: start) }
         await starter.forget(download)
         return outcome
     }

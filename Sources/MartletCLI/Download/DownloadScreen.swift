@@ -59,7 +59,10 @@ actor DownloadScreen {
     }
 
     /// One is over, which may not have begun.
-    func end(_ plan: DownloadPlan, _ outcome: DownloadOutcome, of download: Download? = nil) async {
+    func end(
+        _ plan: DownloadPlan, _ outcome: DownloadOutcome, of download: Download? = nil,
+        since start: ContinuousClock.Instant? = nil
+    ) async {
         if board[plan.number] == nil { board.begin(plan.number, name: plan.name, at: elapsed) }
         if let download { board.note(await download.newestProgress, of: plan.number, at: elapsed) }
         if case .finished(let result) = outcome {
@@ -68,9 +71,8 @@ actor DownloadScreen {
         let subject =
             subject(plan.number)
             ?? DownloadJSON.Subject(id: plan.number, name: plan.name, url: plan.url.redacted)
-        let tracker = board[plan.number]
-        let kept = tracker?.progress.completedByteCount ?? 0
-        let time = elapsed - (tracker?.start ?? elapsed)
+        let kept = board[plan.number]?.progress.completedByteCount ?? 0
+        let time = start.map { ContinuousClock.now - $0 } ?? .zero
         board.end(plan.number, outcome, at: elapsed)
         sources[plan.number] = nil
         if form.progress == .json {

@@ -5,8 +5,6 @@ import Martlet
 struct DownloadTracker: Sendable {
     /// What it is called.
     var name: String
-    /// When it began.
-    let start: Duration
     /// The newest look.
     private(set) var progress = DownloadProgress()
     private var window = RateWindow()
@@ -17,7 +15,6 @@ struct DownloadTracker: Sendable {
     /// A download that begins.
     init(name: String, start: Duration) {
         self.name = name
-        self.start = start
         window.note(0, at: start)
     }
 

@@ -25,20 +25,17 @@ package final class EventLog<Event: Sendable>: Sendable {
     @usableFromInline
     final class Subscription: Sendable {
         @usableFromInline let mailbox: Mailbox<Event>
-        @usableFromInline let number: UInt64
-        /// Not kept: without its log nothing can happen any more.
-        @usableFromInline weak let log: EventLog?
+        @usableFromInline let end: @Sendable () -> Void
 
         @inlinable
-        init(_ mailbox: Mailbox<Event>, number: UInt64, of log: EventLog) {
+        init(_ mailbox: Mailbox<Event>, end: @escaping @Sendable () -> Void) {
             self.mailbox = mailbox
-            self.number = number
-            self.log = log
+            self.end = end
         }
 
         @inlinable
         deinit {
-            log?.forget(number)
+            end()
         }
     }
 
@@ -115,7 +112,8 @@ package final class EventLog<Event: Sendable>: Sendable {
             state.subscribers.append((state.lastNumber, mailbox))
             return state.lastNumber
         }
-        let subscription = Subscription(mailbox, number: number, of: self)
+        // The log is not kept: without it nothing can happen any more.
+        let subscription = Subscription(mailbox) { [weak self] in self?.forget(number) }
         return EventSequence { await subscription.mailbox.next() }
     }
 

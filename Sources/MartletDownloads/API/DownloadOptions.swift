@@ -39,8 +39,8 @@ public struct DownloadOptions: Sendable {
     /// 100 ms to a day.
     public var stallTimeout: Duration
     /// How often what has come is synced and noted, so that it survives the process: every 2 s by default, from 50 ms. In
-    /// the first minutes it is more often, from 100 ms, so that of a short run most survives, too, as far as syncs take no more
-    /// than a 16th of the time.
+    /// the first minutes it is more often, from 100 ms, so that of a short run most survives, too; but not so often that more
+    /// than a 16th of the time goes into syncs.
     public var checkpointInterval: Duration
     /// How fast the download may go, all of its connections together; as fast as the session allows by default.
     public var bandwidth: BandwidthRate?

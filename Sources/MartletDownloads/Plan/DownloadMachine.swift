@@ -276,8 +276,9 @@ package struct DownloadMachine: Sendable {
     }
 
     /// How long after the last checkpoint the next one is due. At first they come more often, so that of a download that is
-    /// killed early most is kept, too: what came in a 64th of the time is lost at most, or in a tenth of a second. A disk that
-    /// is slow to sync has no more than a 16th of the time to do it, as far as the options allow.
+    /// killed early most is kept, too: what came in a 64th of the time is lost at most, or in a tenth of a second, and what came
+    /// until the clock was looked at and all was synced. A disk that is slow to sync has no more than a 16th of the time to do
+    /// it, as far as the options allow.
     private var interval: Duration {
         let wanted = max(.milliseconds(50), options.checkpointInterval)
         return min(wanted, max(.milliseconds(100), lastCheckpoint.since(began) / 64, checkpointTime * 16))

@@ -169,7 +169,7 @@ final class DownloadRun: Sendable {
             let listener = DownloadClock.shared.add { [signals] in signals.send(.tick) }
             defer { DownloadClock.shared.remove(listener) }
             var outcome = Outcome.stopped
-            while let signal = await signals.next() {
+            while let signal = await nextSignal() {
                 if let end = perform(take(signal), in: &group) {
                     outcome = end
                     break
@@ -182,6 +182,13 @@ final class DownloadRun: Sendable {
             await group.waitForAll()
             return outcome
         }
+    }
+
+    /// What has happened next; nil when the task is cancelled, behind what has happened by then. What comes later of what was
+    /// begun must not begin anything.
+    private func nextSignal() async -> Signal? {
+        if Task.isCancelled { signals.close() }
+        return await signals.next()
     }
 
     /// Tells the machine what has happened.

@@ -55,7 +55,7 @@ package struct LinuxFileSystem: FileSystem {
     private static let inMemory: Set<Int> = [0x0102_1994, 0x8584_58F6]
 
     /// How many bytes there is still room for in the memory that a file is in; nil where it is on a disk.
-    private static func memory(of file: OpenFile) -> UInt64? {
+    package static func memory(of file: OpenFile) -> UInt64? {
         var information = statfs()
         guard unsafe fstatfs(file.descriptor, &information) == 0,
             inMemory.contains(Int(information.f_type))

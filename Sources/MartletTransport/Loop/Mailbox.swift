@@ -4,8 +4,8 @@ public import Synchronization
 /// Values from any number of senders for tasks that take them, each in its turn. It holds as many as are sent: whoever sends
 /// sees to it that they are few.
 ///
-/// As an `AsyncStream`, at a part of its cost, since its code is specialized where it is used; and any number of tasks may
-/// wait.
+/// It does what an `AsyncStream` does, at a part of its cost, since its code is specialized where it is used. Any number of
+/// tasks may wait, and one that is cancelled ends it for none of the others.
 @usableFromInline
 package final class Mailbox<Value: Sendable>: Sendable {
     @usableFromInline

@@ -44,6 +44,24 @@ struct DownloadCommandTests {
         }
     }
 
+    @Test(
+        "What -m ended tells how long it took, whatever else is shown",
+        arguments: ["plain", "none"])
+    func timeLimit(progress: String) async throws {
+        try await DownloadScene.run { scene in
+            let run = try await scene.download(
+                DownloadScene.patience + [
+                    "--progress", progress, "-m", "1.5", "-o", "f", scene.origin.url("/held/70000"),
+                ])
+            #expect(run.status == 28, "\(run.errors)")
+            let words = run.errors.firstRange(of: "martlet: (28) f: not complete within ")
+            let time = words.flatMap {
+                Double(run.errors[$0.upperBound...].prefix { $0.isNumber || $0 == "." })
+            }
+            #expect(try #require(time, "\(run.errors)") >= 1.4)
+        }
+    }
+
     @Test("A list from standard input has names, checksums and fields of its own")
     func list() async throws {
         try await DownloadScene.run { scene in

@@ -6,8 +6,9 @@ import Testing
 
 @Suite("Running downloads of a command line", .timeLimit(.minutes(10)))
 struct DownloadRunnerTests {
+    /// - Parameter showsEvents: Whether something is shown of what happens, so that it is followed.
     private func run(
-        _ words: [String], _ downloads: FakeDownloads,
+        _ words: [String], _ downloads: FakeDownloads, showsEvents: Bool = false,
         interruption: @escaping @Sendable () async -> Int32 = {
             // None comes; a cancelled sleep would be none either.
             while true { try? await Task.sleep(for: .seconds(3600)) }
@@ -15,7 +16,7 @@ struct DownloadRunnerTests {
     ) async throws -> MartletCLI.ExitStatus {
         var reader = CommandLineReader(
             DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
-        try reader.read(["-s"] + words)
+        try reader.read((showsEvents ? ["--progress", "plain"] : ["-s"]) + words)
         let group = reader.groups[0]
         let plans = try DownloadPlan.plans(
             for: group, lists: [], caller: try await CallerPlan.load(group.transfer))
@@ -27,16 +28,19 @@ struct DownloadRunnerTests {
         return await runner.run(interruption: interruption)
     }
 
-    @Test("All that come are a success, and each was begun once")
-    func success() async throws {
+    @Test("All that come are a success, and each was begun once", arguments: [false, true])
+    func success(showsEvents: Bool) async throws {
         let downloads = FakeDownloads { fake, _ in fake.finish() }
-        let status = try await run((1...20).map { "http://h\($0 % 4)/\($0)" }, downloads)
+        let status = try await run(
+            (1...20).map { "http://h\($0 % 4)/\($0)" }, downloads, showsEvents: showsEvents)
         #expect(status == .success)
         #expect(Set(downloads.fakes.map(\.plan.number)) == Set(1...20))
     }
 
-    @Test("The exit code is that of the first URL that failed, whichever failed first")
-    func firstFailure() async throws {
+    @Test(
+        "The exit code is that of the first URL that failed, whichever failed first",
+        arguments: [false, true])
+    func firstFailure(showsEvents: Bool) async throws {
         let downloads = FakeDownloads { fake, all in
             switch fake.plan.number {
             case 1: fake.finish()
@@ -46,7 +50,9 @@ struct DownloadRunnerTests {
                 all.fakes.first { $0.plan.number == 2 }?.fail(.checksumMismatch)
             }
         }
-        let status = try await run(["--max-files", "2", "http://a/1", "http://b/2", "http://c/3"], downloads)
+        let status = try await run(
+            ["--max-files", "2", "http://a/1", "http://b/2", "http://c/3"], downloads,
+            showsEvents: showsEvents)
         #expect(status == .checksum)
     }
 
@@ -65,14 +71,16 @@ struct DownloadRunnerTests {
         #expect(try await run(["http://h/"], downloads).code == status)
     }
 
-    @Test("A signal stops what runs, begins nothing more, and is 130")
-    func interruption() async throws {
+    @Test("A signal stops what runs, begins nothing more, and is 130", arguments: [false, true])
+    func interruption(showsEvents: Bool) async throws {
         let (begun, continuation) = AsyncStream<Void>.makeStream()
         let downloads = FakeDownloads { fake, _ in
             if fake.plan.number == 1 { fake.finish() }
             if fake.plan.number == 3 { continuation.yield() }
         }
-        let status = try await run(["--max-files", "2"] + (1...9).map { "http://h\($0)/" }, downloads) {
+        let status = try await run(
+            ["--max-files", "2"] + (1...9).map { "http://h\($0)/" }, downloads, showsEvents: showsEvents
+        ) {
             for await _ in begun { break }
             return 2
         }
@@ -87,19 +95,21 @@ struct DownloadRunnerTests {
         }
     }
 
-    @Test("--fail-early stops the others at the first failure, whose exit code it is")
-    func failEarly() async throws {
+    @Test(
+        "--fail-early stops the others at the first failure, whose exit code it is", arguments: [false, true])
+    func failEarly(showsEvents: Bool) async throws {
         let downloads = FakeDownloads { fake, _ in if fake.plan.number == 2 { fake.fail(.diskFull) } }
         let status = try await run(
-            ["--fail-early", "--max-files", "2"] + (1...9).map { "http://h\($0)/" }, downloads)
+            ["--fail-early", "--max-files", "2"] + (1...9).map { "http://h\($0)/" }, downloads,
+            showsEvents: showsEvents)
         #expect(status == .diskFull)
         #expect(downloads.fakes.count == 2)
     }
 
-    @Test("-m stops a file when its time is over")
-    func timeLimit() async throws {
+    @Test("-m stops a file when its time is over", arguments: [false, true])
+    func timeLimit(showsEvents: Bool) async throws {
         let downloads = FakeDownloads { _, _ in }
-        #expect(try await run(["-m", "0.01", "http://h/"], downloads) == .timedOut)
+        #expect(try await run(["-m", "0.01", "http://h/"], downloads, showsEvents: showsEvents) == .timedOut)
     }
 
     @Test("--retry-max-time ends the tries when the next one would begin behind it")
