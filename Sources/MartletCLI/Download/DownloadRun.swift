@@ -37,12 +37,11 @@ struct DownloadRun: Sendable {
         if screen.showsEvents { await screen.begin(plan, download) }
         let outcome = await follow(download)
         await roster.remove(plan.number)
-        guard case .finished = outcome else {
+        let isFinished = if case .finished = outcome { true } else { false }
+        if screen.showsEvents || !isFinished {
             await screen.end(plan, outcome, of: download, since: start)
-            return outcome
         }
-        if screen.showsEvents { await screen.end(plan, outcome, of: download, since: start) }
-        await starter.forget(download)
+        if isFinished { await starter.forget(download) }
         return outcome
     }
 
@@ -88,14 +87,18 @@ struct DownloadRun: Sendable {
     }
 
     private func outcome(of download: Download) async -> DownloadOutcome {
-        if screen.showsEvents || retryTimeLimit != nil {
-            return await events(of: download) ?? DownloadRun.outcome(in: download.state) ?? .stopped
-        }
-        // What happens on the way is nothing to anybody.
+        // Where nothing else is shown, what happens on the way is nothing to anybody.
+        let isTold = screen.showsEvents || retryTimeLimit != nil
+        let outcome = isTold ? await events(of: download) : await states(of: download)
+        return outcome ?? DownloadRun.outcome(in: download.state) ?? .stopped
+    }
+
+    /// Follows what it is doing, up to the state that ends it; nil where the states end without one.
+    private func states(of download: Download) async -> DownloadOutcome? {
         for await state in download.states {
             if let outcome = DownloadRun.outcome(in: state) { return outcome }
         }
-        return DownloadRun.outcome(in: download.state) ?? .stopped
+        return nil
     }
 
     /// What came of a download that is in a state; nil as long as it goes on.

@@ -9,8 +9,6 @@ actor DownloadScreen {
     /// A little less than ten seconds, so that no ten are without a line.
     private static let lineInterval = Duration.seconds(9)
 
-    /// Whether it tells what happens, and not only what came of each download.
-    nonisolated let showsEvents: Bool
     private let form: DownloadForm
     private let text: DownloadText
     private let start = ContinuousClock.now
@@ -27,12 +25,14 @@ actor DownloadScreen {
     /// A screen for so many downloads.
     init(form: DownloadForm, fileCount: Int) {
         self.form = form
-        showsEvents = form.progress != .none
         text = DownloadText(usesUnicode: form.usesUnicode)
         board = DownloadBoard(fileCount: fileCount)
     }
 
     private var elapsed: Duration { ContinuousClock.now - start }
+
+    /// Whether it tells what happens, and not only what came of each download.
+    nonisolated var showsEvents: Bool { form.progress != .none }
 
     // MARK: What happens
 
@@ -110,7 +110,7 @@ actor DownloadScreen {
 
     /// Draws until it is cancelled.
     func run() async {
-        guard form.progress != .none else { return }
+        guard showsEvents else { return }
         let interval = Duration.milliseconds(form.progress == .bar ? 100 : 500)
         while (try? await Task.sleep(for: interval)) != nil { await tick() }
     }
