@@ -291,7 +291,7 @@ package final class ConnectionPool: TimerTarget {
 
     private func open(
         _ dial: PendingDial, until deadline: MonotonicTime
-    ) async throws(ExchangeError) -> Dialer.Connected {
+    ) async throws(ExchangeError) -> ProxyDial.Way {
         if let proxy = dial.key.proxy {
             let way = ProxyDial(
                 dialer: dial.dialer, proxy: proxy, destination: dial.key.destination, limits: wireLimits,
@@ -299,15 +299,17 @@ package final class ConnectionPool: TimerTarget {
             return try await way.run()
         }
         do throws(DialError) {
-            return try await dial.dialer.dial(dial.key.destination, until: deadline)
+            return ProxyDial.Way(
+                connected: try await dial.dialer.dial(dial.key.destination, until: deadline))
         } catch {
             throw ExchangeError(error)
         }
     }
 
-    private func dialSucceeded(_ id: PoolConnectionID, _ connected: Dialer.Connected) {
+    private func dialSucceeded(_ id: PoolConnectionID, _ way: ProxyDial.Way) {
+        let connected = way.connected
         let connection = HTTP1Connection(
-            stream: connected.stream, timings: connected.timings, limits: wireLimits)
+            stream: connected.stream, timings: connected.timings, tunnelHeads: way.heads, limits: wireLimits)
         let (work, isKnown, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
             state.forgetDial(id)
             guard state.machine.isDialling(id) else { return (nil, false, false) }

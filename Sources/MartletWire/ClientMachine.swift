@@ -287,7 +287,8 @@ package struct ClientMachine: ~Copyable, Sendable {
         case .untilClose where isClean:
             phase = .finished
             return .end(trailers: nil)
-        case .head where !hasReceivedAnyByte:
+        // Interim responses alone answer nothing.
+        case .head where pendingHeadByteCount == 0:
             let error = WireError(.emptyResponse, at: 0)
             fail(error)
             throw error

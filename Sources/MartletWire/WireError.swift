@@ -28,7 +28,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     /// What was wrong and where, as a sentence for people.
     package var description: String {
         switch code {
-        case .emptyResponse: "the peer closed the connection without sending a byte"
+        case .emptyResponse: "the peer closed the connection without a byte of a response"
         case .truncated(let truncation): truncation.description
         case .bodyTooLong, .bodyTooShort: "\(code.reason) (at byte \(offset) of the body)"
         case _ where isLocalFault: "\(code.reason) (at index \(offset)); nothing was written"

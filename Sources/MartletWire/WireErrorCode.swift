@@ -2,7 +2,7 @@
 package enum WireErrorCode: Equatable, Sendable {
     // MARK: The stream ended
 
-    /// The stream ended before the first byte of the response.
+    /// The stream ended before the first byte of the response; interim ones may have come.
     case emptyResponse
     /// The stream ended inside the message.
     case truncated(Truncation)

@@ -35,7 +35,7 @@ struct WireErrorTests {
         #expect(WireError(.truncated(.untilClose(received: 8)), at: 0).description.contains("after 8 bytes"))
         #expect(
             WireError(.emptyResponse, at: 0).description
-                == "the peer closed the connection without sending a byte")
+                == "the peer closed the connection without a byte of a response")
     }
 
     @Test("A body that does not match its length is this side's fault")

@@ -43,7 +43,7 @@ extension Transfer {
                 let isShown = answer?.isRefusal != true || output.path == nil
                 try await showSteps(ledger, isShown ? output : nil)
                 try await show(
-                    response.interim + [response.head], sent: ledger.report.sentHeads, response.metrics,
+                    response.interim + [response.head], behind: ledger.report.passedHeads, response.metrics,
                     response.cacheStatus, ledger, isShown ? output : nil)
                 try await EntityTagFile.show(response.head, options)
                 let isFailure =
@@ -87,11 +87,13 @@ extension Transfer {
                 report.exchange = exchange
             }
             try await show(
-                exchange.rawInterim + [exchange.rawHead], sent: ledger.report.sentHeads, exchange.metrics,
+                exchange.rawInterim + [exchange.rawHead], behind: ledger.report.passedHeads, exchange.metrics,
                 exchange.cacheStatus, ledger, output)
-        } else if global.isVerbose, error.wasSent {
-            for head in ledger.report.sentHeads { await Console.complain(HeadText.shown(head, mark: ">")) }
+            return
         }
+        if let proxy = error.underlying as? ProxyError { ledger.update { $0.noteTunnel(proxy.heads) } }
+        let passed = ledger.report.passedHeads.filter { $0.sentBytes == nil || error.wasSent }
+        try await show([], behind: passed, nil, nil, ledger, output)
     }
 
     /// The requests that others followed.
@@ -99,25 +101,29 @@ extension Transfer {
         for step in ledger.report.steps {
             guard let exchange = step.exchange else { continue }
             try await show(
-                exchange.rawInterim + [exchange.rawHead], sent: step.sentHeads, exchange.metrics,
+                exchange.rawInterim + [exchange.rawHead], behind: step.passedHeads, exchange.metrics,
                 exchange.cacheStatus, ledger, output)
         }
     }
 
     /// The heads, wherever they are to go.
     private func show(
-        _ received: [ResponseHead], sent: [[UInt8]], _ metrics: HTTPMetrics, _ cacheStatus: String?,
-        _ ledger: TransferLedger, _ output: BodyOutput?
+        _ received: [ResponseHead], behind passed: [PassedHead], _ metrics: HTTPMetrics?,
+        _ cacheStatus: String?, _ ledger: TransferLedger, _ output: BodyOutput?
     ) async throws {
         let heads = received.map(HeadText.bytes)
-        ledger.update { $0.headByteCount += heads.reduce(0) { $0 + $1.count } }
+        let bytes = Array((passed.compactMap(\.receivedBytes) + heads).joined())
+        ledger.update { $0.headByteCount += bytes.count }
         if global.isVerbose {
-            await Console.complain(VerboseText.connection(metrics))
-            for head in sent { await Console.complain(HeadText.shown(head, mark: ">")) }
+            if let metrics { await Console.complain(VerboseText.connection(metrics)) }
+            for head in passed {
+                if let sent = head.sentBytes { await Console.complain(HeadText.shown(sent, mark: ">")) }
+                if let came = head.receivedBytes { await Console.complain(HeadText.shown(came, mark: "<")) }
+            }
             await Console.complain(VerboseText.cache(cacheStatus))
             for head in heads { await Console.complain(HeadText.shown(head, mark: "<")) }
         }
-        let bytes = Array(heads.joined())
+        guard !bytes.isEmpty else { return }
         if let file = options.headsFile { try await HeadsFile(file).write(bytes) }
         if options.includesHeads || options.isHead { try await output?.write(bytes) }
     }

@@ -37,7 +37,6 @@ struct Transfer: Sendable {
         } catch {
             ledger.update { report in
                 (report.status, report.message) = Transfer.verdict(error)
-                report.refusedTunnelStatus = Transfer.refusedTunnelStatus(error)
             }
         }
         var report = ledger.report
@@ -64,12 +63,6 @@ struct Transfer: Sendable {
         case is CancellationError: (.interrupted, "")
         default: (.readFailed, "\(error)")
         }
-    }
-
-    private static func refusedTunnelStatus(_ error: any Error) -> Int {
-        let cause = (error as? HTTPError)?.underlying as? ProxyError
-        if case .refused(let status) = cause?.kind { return status }
-        return 0
     }
 
     private func writeOut(_ format: String, _ report: TransferReport) async throws(OutputError) {

@@ -40,14 +40,18 @@ final class TransferLedger: Sendable {
     /// Notes the requests of a call as they go by.
     var watcher: CallWatcher {
         CallWatcher(
-            sent: { head in self.update { $0.sentHeads.append(head) } },
-            connected: { self.speed.withLock { $0?.begin(at: .now) } },
+            sent: { head in self.update { $0.passedHeads.append(.sent(head)) } },
+            connected: { heads in
+                self.speed.withLock { $0?.begin(at: .now) }
+                self.update { $0.noteTunnel(heads) }
+            },
+            repeated: { heads in self.update { $0.passedHeads += heads.map { .received($0) } } },
             followed: { hop, exchange in
                 self.speed.withLock { $0?.rest() }
                 self.update { report in
                     report.steps.append(
-                        TransferStep(sentHeads: report.sentHeads, hop: hop, exchange: exchange))
-                    report.sentHeads = []
+                        TransferStep(passedHeads: report.passedHeads, hop: hop, exchange: exchange))
+                    report.passedHeads = []
                 }
             })
     }

@@ -13,8 +13,8 @@ struct TransferReport: Sendable {
     var referer: String?
     /// The final head.
     var head: ResponseHead?
-    /// The status of a proxy's answer that refused a tunnel; 0 for none.
-    var refusedTunnelStatus = 0
+    /// The status of the proxy's last answer to CONNECT; 0 where there was none, as on a connection that is used again.
+    var tunnelStatus = 0
     /// Whether the body was left out, since the response is not as `-z` wants it: as if the status were 304.
     var isSimulatedNotModified = false
     /// All heads, trailers included, as they were shown: their bytes.
@@ -24,8 +24,8 @@ struct TransferReport: Sendable {
     var source = HTTPExchange.Source.network
     /// The requests that others followed.
     var steps: [TransferStep] = []
-    /// The heads that were sent since the last of them.
-    var sentHeads: [[UInt8]] = []
+    /// The heads that went by since the last of them.
+    var passedHeads: [PassedHead] = []
     /// The answer with as much of its body as a log takes; `nil` before there is one.
     var exchange: HTTPExchange?
     /// When the try began that it tells of.
@@ -40,18 +40,18 @@ struct TransferReport: Sendable {
     /// The status, 304 where the body was left out as with one; 0 before there is one.
     var effectiveStatus: Int { isSimulatedNotModified ? 304 : head?.status ?? 0 }
 
-    /// The status of the proxy's last answer to CONNECT; 0 where there was none, as on a connection that is used again.
-    var tunnelStatus: Int {
-        guard refusedTunnelStatus == 0 else { return refusedTunnelStatus }
-        let metrics = steps.compactMap(\.exchange?.metrics) + [metrics].compactMap { $0 }
-        // What opens a tunnel is a 2xx, and no proxy says another than 200. SOCKS has no statuses.
-        let hasTunnel = metrics.contains { $0.tunnel != nil && $0.proxy?.hasPrefix("http") == true }
-        return hasTunnel ? 200 : 0
-    }
-
     /// The heads that were sent, all together, in bytes.
     var sentHeadByteCount: Int {
-        (steps.flatMap(\.sentHeads) + sentHeads).reduce(0) { $0 + $1.count }
+        (steps.flatMap(\.passedHeads) + passedHeads).reduce(0) { $0 + ($1.sentBytes?.count ?? 0) }
+    }
+
+    /// Notes what a proxy answered to CONNECT: the request waits until that is done, but was composed before.
+    mutating func noteTunnel(_ heads: [ResponseHead]) {
+        guard let last = heads.last else { return }
+        tunnelStatus = last.status
+        let request = passedHeads.popLast()
+        passedHeads += heads.map { .received($0) }
+        if let request { passedHeads.append(request) }
     }
 
     init(_ plan: TransferPlan) {

@@ -8,12 +8,11 @@ struct CacheDecider {
     let policy: CachePolicy
 
     func decide() -> CacheDecision {
-        if request.isNoStore { return network(request.mode == .noStore ? .bypass : .request) }
+        // What is not there cannot be what a request refuses to use (RFC 9211 §2.2).
+        let refused: CacheStatus.Forwarding = variants.isEmpty ? .uriMiss : .request
+        if request.isNoStore { return network(request.mode == .noStore ? .bypass : refused) }
         guard request.isLookedUp else { return network(.method) }
-        if request.mode == .reload {
-            return network(variants.isEmpty ? .uriMiss : .request)
-        }
-        if request.hasOriginPrecondition { return network(.request) }
+        if request.mode == .reload || request.hasOriginPrecondition { return network(refused) }
         // One variant, as most have, needs no list.
         if variants.count == 1 {
             return VariantRule.matches(request, variants[0]) ? decide(0, matching: nil) : miss()

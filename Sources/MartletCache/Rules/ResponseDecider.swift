@@ -39,7 +39,7 @@ package struct ResponseDecider: Sendable {
         if response.status == 304, request.method == "GET" {
             return notModified(response, requestTime, responseTime, status)
         }
-        if StatusRule.isErrorForStale(response.status), let answer = staleAnswer(now: responseTime) {
+        if StatusRule.isErrorForStale(response.status), let answer = staleAnswer(now: responseTime, status) {
             return ResponseDecision(
                 delivery: .staleOnError(answer), storage: .refuse(.error), freshened: [], removed: [],
                 status: answer.status)
@@ -64,10 +64,14 @@ package struct ResponseDecider: Sendable {
         return passed(storage, superseded: superseded, status: status)
     }
 
-    /// What is done when no response came: the stored one that may stand in for it, or nil.
+    /// What is done when no response came, or an error in its place: the stored one that may stand in for it, or nil.
     ///
-    /// - Parameter now: the present.
-    package func failed(now: WallTime) -> CachedAnswer? { staleAnswer(now: now) }
+    /// - Parameters:
+    ///   - status: the error's; nil where no response came.
+    ///   - now: the present.
+    package func failed(with status: Int? = nil, now: WallTime) -> CachedAnswer? {
+        staleAnswer(now: now, CacheStatus(forwarding: reason, forwardStatus: status))
+    }
 
     // MARK: 304
 
@@ -154,13 +158,15 @@ package struct ResponseDecider: Sendable {
         return plan.selected
     }
 
-    private func staleAnswer(now: WallTime) -> CachedAnswer? {
+    /// - Parameter asked: what became of asking the network, which is no hit (RFC 9211 §2.1).
+    private func staleAnswer(now: WallTime, _ asked: CacheStatus) -> CachedAnswer? {
         guard let index = staleOnError, variants.indices.contains(index), !lost.contains(index),
             VariantRule.matching(request, variants).contains(index)
         else { return nil }
         let freshness = Freshness(of: variants[index], now: now, defaults: policy.defaults)
-        let status = CacheStatus(
-            isHit: true, timeToLive: freshness.timeToLive, detail: "stale-if-error")
+        var status = asked
+        status.timeToLive = freshness.timeToLive
+        status.detail = "stale-if-error"
         return CachedAnswer(
             variant: index, variants[index], to: request, freshness: freshness, status: status)
     }

@@ -29,7 +29,7 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         case timedOut
         /// The connection broke.
         case connectionLost
-        /// The server closed the connection without a single byte of a response.
+        /// The server closed the connection without a single byte of a response, but interim ones (1xx).
         case emptyResponse
         /// The response ended before it was complete.
         case truncated

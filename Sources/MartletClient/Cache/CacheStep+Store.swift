@@ -84,7 +84,8 @@ extension CacheStep {
     /// - Parameter status: The server's error; `nil` where there was no answer.
     mutating func standIn(status: Int?) async throws -> StandIn? {
         if !hasLookedIntoDisk { await lookIntoDisk() }
-        guard let answer = cache.decider(request, after: decision, found).failed(now: .now) else {
+        guard let answer = cache.decider(request, after: decision, found).failed(with: status, now: .now)
+        else {
             return nil
         }
         let response = found[answer.variant]

@@ -111,7 +111,7 @@ struct CallAttempts {
         self.waited = waited
         let exchange = makeExchange(runner, lease)
         runner.control.begin(.exchanging(exchange))
-        runner.control.watcher?.connected()
+        runner.control.watcher?.connected(exchange.isReused ? [] : lease.connection.tunnelHeads)
         runner.call.observer?.connected(lease.connection.stream.information, isReused: exchange.isReused)
         return exchange
     }
@@ -154,6 +154,8 @@ struct CallAttempts {
         case .head(let head, let framing, let before):
             if !before.isEmpty { interim += before }
             if isToBeRepeated(runner, after: head) {
+                runner.control.watcher?.repeated(interim + [head])
+                interim = []
                 exchange.finish()
                 wantedRepeats += 1
                 return .again

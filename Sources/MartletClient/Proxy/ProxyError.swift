@@ -1,6 +1,7 @@
 public import HTTPTypes
 import MartletConnections
 import MartletTransport
+package import MartletWire
 
 /// Why a proxy that was reached did not open a way to the server: what ``HTTPError/underlying`` of `.proxyFailed` is.
 public struct ProxyError: Error, Sendable {
@@ -36,6 +37,9 @@ public struct ProxyError: Error, Sendable {
     /// Whether ``body`` is all of it.
     public var isBodyComplete = true
 
+    /// The heads of all that an HTTP proxy answered to CONNECT, the last of which is ``response``.
+    package var heads: [ResponseHead] = []
+
     /// What the proxy did, in words.
     public var message: String
 
@@ -51,6 +55,7 @@ public struct ProxyError: Error, Sendable {
         case .refused(let refusal):
             kind = .refused(status: refusal.head.status)
             response = HeadConversion.response(refusal.head)
+            heads = refusal.earlier + [refusal.head]
             body = refusal.body
             isBodyComplete = refusal.isBodyComplete
         case .wire(let error):

@@ -27,6 +27,8 @@ package final class HTTP1Connection: Sendable {
     package let stream: any ByteStream
     /// When the parts of opening it were done.
     package let timings: DialTimings
+    /// What a proxy answered to CONNECT, where it leads through a tunnel of one.
+    package let tunnelHeads: [ResponseHead]
     /// Guards the machine and the buffer: the exchange's reader, its writer (when the request is out), and the pool
     /// between exchanges.
     private let state: Mutex<State>
@@ -35,9 +37,12 @@ package final class HTTP1Connection: Sendable {
     private let isAddressLost = Atomic(false)
 
     /// A connection on an open stream.
-    package init(stream: any ByteStream, timings: DialTimings, limits: WireLimits) {
+    package init(
+        stream: any ByteStream, timings: DialTimings, tunnelHeads: [ResponseHead] = [], limits: WireLimits
+    ) {
         self.stream = stream
         self.timings = timings
+        self.tunnelHeads = tunnelHeads
         state = Mutex(State(machine: ClientMachine(limits: limits)))
     }
 

@@ -8,8 +8,8 @@ import MartletWire
 struct ConnectExchange {
     /// How it ended.
     enum Outcome {
-        /// The tunnel stands.
-        case open
+        /// The tunnel stands; what the proxy said of it, interim heads first.
+        case open([ResponseHead])
         /// The proxy said something else; whether it may be asked again on this connection.
         case refused(TunnelRefusal, isReusable: Bool)
     }
@@ -52,9 +52,10 @@ struct ConnectExchange {
             throw .lost(error)
         }
         machine.requestFinished()
-        let head = try await finalHead(&machine)
-        if (200...299).contains(head.status) { return .open }
-        return await refusal(head, &machine)
+        var heads = try await heads(&machine)
+        guard let head = heads.popLast() else { throw .wire(WireError(.emptyResponse, at: 0)) }
+        if (200...299).contains(head.status) { return .open(heads + [head]) }
+        return await refusal(head, behind: heads, &machine)
     }
 
     private var headLimits: WireLimits {
@@ -73,8 +74,9 @@ struct ConnectExchange {
         return encoder.bytes
     }
 
-    /// The final head; interim ones before it are passed over, up to their limit.
-    private func finalHead(_ machine: inout ClientMachine) async throws(ProxyFault) -> ResponseHead {
+    /// The final head, and before it the interim ones, up to their limit.
+    private func heads(_ machine: inout ClientMachine) async throws(ProxyFault) -> [ResponseHead] {
+        var heads: [ResponseHead] = []
         var unread: [UInt8] = []
         while true {
             let byte = try await received(atMost: 1)
@@ -83,8 +85,10 @@ struct ConnectExchange {
             do throws(WireError) {
                 let step = try machine.receive(unread.span)
                 switch step.event {
-                case .head(let head, _): return head
-                case .informational: unread.removeFirst(step.consumed)
+                case .head(let head, _): return heads + [head]
+                case .informational(let head):
+                    heads.append(head)
+                    unread.removeFirst(step.consumed)
                 case .needMoreBytes, .body, .end: break
                 }
             } catch {
@@ -119,9 +123,11 @@ struct ConnectExchange {
     }
 
     /// Collects the body of an answer that is no tunnel, as far as it comes soon; what is wrong with it is no matter.
-    private func refusal(_ head: ResponseHead, _ machine: inout ClientMachine) async -> Outcome {
+    private func refusal(
+        _ head: ResponseHead, behind earlier: [ResponseHead], _ machine: inout ClientMachine
+    ) async -> Outcome {
         let patience = min(deadline, MonotonicTime.now().advanced(by: ConnectExchange.bodyPatience))
-        var refusal = TunnelRefusal(head: head, body: [], isBodyComplete: false)
+        var refusal = TunnelRefusal(head: head, earlier: earlier, body: [], isBodyComplete: false)
         var unread: [UInt8] = []
         do {
             while !refusal.isBodyComplete, refusal.body.count < TunnelRefusal.bodyLimit {

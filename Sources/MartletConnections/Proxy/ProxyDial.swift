@@ -28,13 +28,20 @@ struct ProxyDial {
         start = MonotonicTime.now()
     }
 
+    /// A connection by way of a proxy.
+    struct Way {
+        var connected: Dialer.Connected
+        /// The heads of what the proxy answered to CONNECT, the last of which opened the tunnel.
+        var heads: [ResponseHead] = []
+    }
+
     /// Opens the connection.
-    func run() async throws(ExchangeError) -> Dialer.Connected {
-        let connected: Dialer.Connected
+    func run() async throws(ExchangeError) -> Way {
+        let way: Way
         if proxy.forwards(isSecure: destination.isSecure) {
-            connected = try await reachProxy()
+            way = Way(connected: try await reachProxy())
         } else {
-            connected =
+            way =
                 switch proxy.kind {
                 case .http, .https: try await tunnelByConnect()
                 case .socks5(let names): try await tunnelBySocks(names)
@@ -42,10 +49,10 @@ struct ProxyDial {
         }
         // Cancelling may have interrupted the socket for good in the moment everything had succeeded.
         guard !Task.isCancelled else {
-            connected.stream.close()
+            way.connected.stream.close()
             throw failure(.lost(.interrupted))
         }
-        return connected
+        return way
     }
 
     // MARK: The proxy
@@ -74,7 +81,7 @@ struct ProxyDial {
 
     // MARK: CONNECT
 
-    private func tunnelByConnect() async throws(ExchangeError) -> Dialer.Connected {
+    private func tunnelByConnect() async throws(ExchangeError) -> Way {
         let place = dialer.settings.redirected(host: destination.host, port: destination.port)
         let isAddress = place.host.utf8.contains(UInt8(ascii: ":"))
         let authority = "\(isAddress ? "[\(place.host)]" : place.host):\(place.port)"
@@ -82,6 +89,7 @@ struct ProxyDial {
         let authenticator = dialer.settings.proxyAuthenticator
         var authorization = authenticator.unaskedValue(for: request)
         var hasAnswered = false
+        var heads: [ResponseHead] = []
         var connected = try await reachProxy()
         /// Whether the connection carried an answer before, and so may have been closed since.
         var isReused = false
@@ -102,18 +110,20 @@ struct ProxyDial {
                 continue
             }
             switch outcome {
-            case .open:
-                return try await secured(connected)
-            case .refused(let refusal, let isReusable):
+            case .open(let last):
+                return Way(connected: try await secured(connected), heads: heads + last)
+            case .refused(var refusal, let isReusable):
                 guard refusal.head.status == 407, !hasAnswered, !Task.isCancelled,
                     let value = authenticator.value(
                         answering: refusal.head.fields.values(of: "Proxy-Authenticate"),
                         refused: authorization, for: request)
                 else {
                     connected.stream.close()
+                    refusal.earlier = heads + refusal.earlier
                     throw failure(Task.isCancelled ? .lost(.interrupted) : .refused(refusal))
                 }
                 hasAnswered = true
+                heads += refusal.earlier + [refusal.head]
                 authorization = value
                 isReused = isReusable
                 if !isReusable {
@@ -126,7 +136,7 @@ struct ProxyDial {
 
     // MARK: SOCKS
 
-    private func tunnelBySocks(_ names: ProxyNameResolution) async throws(ExchangeError) -> Dialer.Connected {
+    private func tunnelBySocks(_ names: ProxyNameResolution) async throws(ExchangeError) -> Way {
         var targets = try await targets(names)[...]
         while true {
             guard let target = targets.popFirst() else {
@@ -155,7 +165,7 @@ struct ProxyDial {
                 }
                 throw failure(error)
             }
-            return try await secured(connected)
+            return Way(connected: try await secured(connected))
         }
     }
 

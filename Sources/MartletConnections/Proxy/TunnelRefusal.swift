@@ -4,6 +4,8 @@ package import MartletWire
 package struct TunnelRefusal: Sendable {
     /// The head.
     package var head: ResponseHead
+    /// The heads that came before it: interim ones, and those of the answers after which the proxy was asked again.
+    package var earlier: [ResponseHead]
     /// What came of the body, at most ``bodyLimit`` bytes.
     package var body: [UInt8]
     /// Whether that is all of it.
@@ -13,8 +15,11 @@ package struct TunnelRefusal: Sendable {
     package static let bodyLimit = 64 * 1024
 
     /// A refusal.
-    package init(head: ResponseHead, body: [UInt8], isBodyComplete: Bool) {
+    package init(
+        head: ResponseHead, earlier: [ResponseHead] = [], body: [UInt8], isBodyComplete: Bool
+    ) {
         self.head = head
+        self.earlier = earlier
         self.body = body
         self.isBodyComplete = isBodyComplete
     }

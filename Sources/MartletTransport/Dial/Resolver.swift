@@ -17,6 +17,9 @@ public protocol Resolver: Sendable {
 
 /// The system's resolver: `getaddrinfo`, on a thread of its own kind, since it blocks.
 ///
+/// Names below `localhost` are this machine, and nobody else is asked about them (RFC 6761 §6.3): `::1` and `127.0.0.1`.
+/// What `localhost` itself is, the system says.
+///
 /// Calls that want the same name at the same time share one look-up. A cancelled one returns at once; the blocked call
 /// ends when it ends.
 public struct SystemResolver: Resolver {
@@ -25,10 +28,19 @@ public struct SystemResolver: Resolver {
 
     /// The addresses, in the order the system prefers them.
     public func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
+        if SystemResolver.isBelowLocalhost(host) {
+            return ["::1", "127.0.0.1"].compactMap { SocketAddress(literal: $0, port: port) }
+        }
         guard case .success(let loop) = EventLoop.shared else {
             throw ResolutionError(host: host, message: "the event loop could not be started")
         }
         return try await LookUps.system.addresses(of: host, port: port, loop: loop)
+    }
+
+    static func isBelowLocalhost(_ host: String) -> Bool {
+        let labels = host.lowercased().split(separator: ".", omittingEmptySubsequences: false)
+        let named = labels.last == "" ? labels.dropLast() : labels[...]
+        return named.count > 1 && named.last == "localhost" && !named.contains("")
     }
 
     static func lookUp(_ host: String, port: Int) -> Result<[SocketAddress], ResolutionError> {

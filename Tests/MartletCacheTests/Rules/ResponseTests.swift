@@ -170,6 +170,10 @@ struct ResponseTests {
         let decision = decide(Scene.response(status), variants: [stored])
         if case .staleOnError(let answer) = decision.delivery {
             #expect(isBridged && answer.isStale && answer.content == .whole)
+            // The network was asked, which is no hit (RFC 9211 §2.1).
+            #expect(
+                answer.status.text
+                    == "martlet; fwd=stale; fwd-status=\(status); ttl=-100; detail=\"stale-if-error\"")
             #expect(decision.removed.isEmpty && decision.freshened.isEmpty)
         } else {
             #expect(!isBridged)
@@ -212,7 +216,9 @@ struct ResponseTests {
         let request = Scene.request(row.request, mode: row.mode)
         let decision = CacheDecision(request, variants: [stored], now: Scene.at(200))
         let decider = ResponseDecider(request, after: decision, variants: [stored])
-        #expect((decider.failed(now: Scene.at(201)) != nil) == row.isBridged)
+        let answer = decider.failed(now: Scene.at(201))
+        #expect((answer != nil) == row.isBridged)
+        #expect(answer?.status.isHit != true && answer?.status.forwarding != .some(.uriMiss))
         let lost = ResponseDecider(request, after: decision, variants: [stored], lost: [0])
         #expect(lost.failed(now: Scene.at(201)) == nil)
     }

@@ -1,0 +1,98 @@
+import MartletTesting
+import Testing
+
+@Suite("Heads that come before the answer, beside curl")
+struct ProxyHeadsTests {
+    /// A way through a proxy, and what it says to each request on one connection.
+    struct Way: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let arguments: [String]
+        let answers: [String]
+
+        init(_ name: String, _ arguments: [String], _ answers: String...) {
+            testDescription = name
+            self.arguments = arguments
+            self.answers = answers
+        }
+
+        var script: ServerScript {
+            ServerScript(answers.flatMap { [.expectRequestHead, .send($0)] } + [.awaitClose])
+        }
+    }
+
+    static let challenge =
+        "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 3\r\n\r\nno!"
+    static let tunnel = "HTTP/1.1 200 Fine indeed\r\nVia: p\r\n\r\n"
+    static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
+    static let refusal = "HTTP/1.1 403 Never\r\nContent-Length: 5\r\nX: y\r\n\r\nnever"
+    static let anyone = ["-U", "me:secret", "--proxy-anyauth"]
+
+    static let ways = [
+        Way("a tunnel", ["-p"], tunnel, answer),
+        Way("a tunnel for who says its name", ["-p"] + anyone, challenge, tunnel, answer),
+        Way("a refused tunnel", ["-p"], refusal),
+        Way("a tunnel refused behind a challenge", ["-p"] + anyone, challenge, refusal),
+        Way("a tunnel for nobody", ["-p"], challenge),
+        Way("a request for who says its name", anyone, challenge, answer),
+    ]
+
+    @Test("-i, -D and -w tell what a proxy said before, as curl does", arguments: ways)
+    func shown(_ way: Way) async throws {
+        let told = "%{http_connect} %{http_code} %{size_header} %{size_download}\\n"
+        for form in [["-i"], ["-D", "-", "-o", "/dev/null"], []] {
+            try await TestOrigin.withOrigin(scripts: way.script, way.script) { proxy in
+                let arguments =
+                    ["-q", "-sS", "-x", "127.0.0.1:\(proxy.port)", "-w", told] + form + way.arguments
+                    + ["http://origin.test/"]
+                let ours = try await Program.run(arguments)
+                let theirs = try await Program.run("curl", arguments, input: [], in: nil)
+                #expect(ours.text == theirs.text, "\(form): \(ours.errors)")
+                #expect(ours.status == theirs.status)
+            }
+        }
+    }
+
+    @Test("-v shows them in their order, whether there is an answer or not", arguments: [ways[1], ways[3]])
+    func verbose(_ way: Way) async throws {
+        try await TestOrigin.withOrigin(scripts: way.script) { proxy in
+            let run = try await Program.run(
+                ["-q", "-sSv", "-x", "127.0.0.1:\(proxy.port)"] + way.arguments + ["http://origin.test/"])
+            let lines = run.errors.split(separator: "\n").filter {
+                $0.hasPrefix("< HTTP") || $0.hasPrefix("> GET")
+            }
+            let last =
+                way.answers.count == 3
+                ? ["< HTTP/1.1 200 Fine indeed", "> GET / HTTP/1.1", "< HTTP/1.1 200 OK"]
+                : ["< HTTP/1.1 403 Never"]
+            #expect(lines.map(String.init) == ["< HTTP/1.1 407 Who"] + last, "\(run.errors)")
+            #expect(!run.errors.contains("bWU6c2VjcmV0"))
+        }
+    }
+
+    @Test("The 417 after which a request is sent once more is told with what follows it")
+    func expectation() async throws {
+        let refused = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 417 No\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno!"),
+            .awaitClose)
+        let taken = ServerScript(.expectRequestHead, .readBody(3), .send(Self.answer), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: refused, taken) { origin in
+            let run = try await Program.run(
+                "-q", "-sSi", "-H", "Expect: 100-continue", "-d", "abc", origin.url())
+            let expected =
+                "HTTP/1.1 417 No\r\nContent-Length: 3\r\nConnection: close\r\n\r\n" + Self.answer
+            #expect(run.status == 0 && run.text == expected, "\(run.errors)")
+        }
+    }
+
+    @Test("A server that says no more than 100 has sent no reply: exit code 52, as curl's")
+    func interimAlone() async throws {
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 100 Continue\r\n\r\n"), .close)
+        try await TestOrigin.withOrigin(scripts: script, script) { origin in
+            let arguments = ["-q", "-sS", origin.url()]
+            let ours = try await Program.run(arguments)
+            let theirs = try await Program.run("curl", arguments, input: [], in: nil)
+            #expect(ours.status == 52 && theirs.status == 52, "\(ours.errors) \(theirs.errors)")
+        }
+    }
+}
