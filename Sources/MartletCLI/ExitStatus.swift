@@ -21,6 +21,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let timedOut = ExitStatus(code: 28)
     static let rangeRefused = ExitStatus(code: 33)
     static let tlsFailed = ExitStatus(code: 35)
+    static let interfaceFailed = ExitStatus(code: 45)
     static let tooManyRedirects = ExitStatus(code: 47)
     static let authenticationFailed = ExitStatus(code: 94)
     static let emptyReply = ExitStatus(code: 52)
@@ -56,9 +57,13 @@ extension ExitStatus {
         case .invalidRequest: self = .usage
         case .resolutionFailed: self = error.proxy == nil ? .unresolvedHost : .unresolvedProxy
         case .proxyFailed: self = ExitStatus.ofProxy(error)
+        // To curl, whatever ends a handshake is TLS that failed.
+        case .connectFailed where error.phase == .securing: self = .tlsFailed
+        case .connectFailed where ExitStatus.isOfInterface(error): self = .interfaceFailed
         case .connectFailed, .systemFailed, .sessionInvalidated: self = .connectFailed
         case .tlsFailed: self = ExitStatus.ofTLS(error)
         case .timedOut: self = .timedOut
+        case .connectionLost where error.phase == .securing: self = .tlsFailed
         case .connectionLost: self = error.phase == .sending ? .sendFailed : .receiveFailed
         case .tooManyRedirects: self = .tooManyRedirects
         case .redirectRefused:
@@ -85,6 +90,13 @@ extension ExitStatus {
         }
     }
 
+    /// Whether it is the address or interface of this side that could not be used.
+    private static func isOfInterface(_ error: HTTPError) -> Bool {
+        let operations = error.connectFailures.map(\.error.operation)
+        return !operations.isEmpty
+            && operations.allSatisfy { $0.hasPrefix("bind(") || $0.hasPrefix("setsockopt(SO_BINDTODEVICE") }
+    }
+
     private static func ofProxy(_ error: HTTPError) -> ExitStatus {
         // A proxy's address that cannot be read is to curl one that cannot be found.
         guard let cause = error.underlying as? ProxyError else { return .unresolvedProxy }
@@ -104,6 +116,7 @@ extension ExitStatus {
         case .noTrustRoots, .rootCertificates: return .authorityFile
         case .identity, .passphraseRequired, .wrongPassphrase: return .clientCertificate
         case .configuration(let reason): return reason.contains("cipher") ? .cipher : .tlsFailed
+        case .truncated where error.phase == .securing: return .tlsFailed
         case .truncated: return error.phase == .receivingBody ? .partialBody : .receiveFailed
         case .protocolVersion, .handshake, .alert, .clientCertificateRequired, .clientCertificateRefused:
             return error.phase == .securing ? .tlsFailed : .receiveFailed

@@ -20,7 +20,7 @@ package struct StoredHead: Equatable, Sendable {
     package var key: CacheKey
     /// The status code.
     package var status: Int
-    /// The reason phrase, as it came.
+    /// The reason phrase, as it came; empty where it was not UTF-8.
     package var reason: String
     /// The fields, in order, without those that are never stored (RFC 9111 §3.1).
     package var fields: FieldBlock

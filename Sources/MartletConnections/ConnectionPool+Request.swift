@@ -15,13 +15,17 @@ extension ConnectionPool {
         package var totalDeadline: MonotonicTime
         /// When it is asked for: the present instant.
         package var start: MonotonicTime
+        /// Whether one that has carried an exchange will not do: a kept one has died under the request.
+        package var isFresh: Bool
 
         /// A request for a connection.
         package init(
             priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
             poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
-            totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now()
+            totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now(),
+            isFresh: Bool = false
         ) {
+            self.isFresh = isFresh
             self.start = start
             self.priority = priority
             self.order = order

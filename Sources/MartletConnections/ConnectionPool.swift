@@ -71,6 +71,7 @@ package final class ConnectionPool: TimerTarget {
     ///   - proxy: The proxy it leads through; where requests are handed to the proxy itself, the destination is the
     ///     proxy's.
     ///   - request: What else the pool needs to know.
+    /// - Returns: A connection, or a place in the line for one, which may have carried an exchange whatever was asked for.
     /// - Throws: `.transport(.closed)` when the pool is shut down.
     package func acquire(
         _ destination: consuming Destination, by dialer: Dialer, through proxy: ProxyServer? = nil,
@@ -78,11 +79,23 @@ package final class ConnectionPool: TimerTarget {
     ) throws(ExchangeError) -> Acquisition {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
         // Nearly every request of a busy session: an idle connection, and nothing else to do.
-        let candidate = idleConnection(key, request)
+        let candidate = request.isFresh ? nil : idleConnection(key, request)
         if let (id, connection) = candidate, connection.isQuiet(at: request.start) {
             return .lease(Lease(connection: connection, id: id, isReused: true, pool: self))
         }
         return try acquire(key, dialer, request, after: candidate)
+    }
+
+    /// Asks for another connection than one that was waited for, which is closed. The request keeps its place in the line, and
+    /// the connection that is opened in place of that one is its own.
+    /// - Throws: `.transport(.closed)` when the pool is shut down.
+    package func acquire(
+        _ destination: consuming Destination, by dialer: Dialer, through proxy: ProxyServer? = nil,
+        _ request: Request, insteadOf lease: Lease
+    ) throws(ExchangeError) -> Acquisition {
+        let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
+        lease.refuse()
+        return try acquire(key, dialer, request, after: (lease.id, lease.connection))
     }
 
     /// The idle connection that a request gets where there is a good one.
@@ -119,8 +132,11 @@ package final class ConnectionPool: TimerTarget {
             }
             run(decision.work)
             if let (id, connection) = decision.candidate {
-                if connection.isQuiet(at: request.start) {
-                    return .lease(Lease(connection: connection, id: id, isReused: true, pool: self))
+                if !(request.isFresh && connection.hasCarriedExchange), connection.isQuiet(at: request.start)
+                {
+                    // One that was opened for another, and has carried nothing, is what is wanted.
+                    return .lease(
+                        Lease(connection: connection, id: id, isReused: !request.isFresh, pool: self))
                 }
                 refused = decision.candidate
                 continue

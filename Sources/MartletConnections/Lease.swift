@@ -40,6 +40,11 @@ package final class Lease: IdleWatcher {
         pool.release(self, isReusable: isReusable, at: now ?? MonotonicTime.now())
     }
 
+    /// Gives up a connection on which nothing was begun, and which whoever has it does not want; its pool does the rest.
+    func refuse() {
+        isReleased.store(true, ordering: .relaxed)
+    }
+
     /// Gives back a connection on which nothing was begun.
     func returnUnused() {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }

@@ -53,6 +53,7 @@ package struct ClientMachine: ~Copyable, Sendable {
     private var kind = ResponseKind.ordinary
     private var requestVersion = WireVersion.http11
     private var wantsKeepAlive = true
+    private var ignoresLength = false
     private var isRequestFinished = false
     private var isRequestAborted = false
     private var responsePersists = false
@@ -89,9 +90,11 @@ package struct ClientMachine: ~Copyable, Sendable {
     ///   - expectsContinue: whether the request has `Expect: 100-continue`.
     ///   - wantsKeepAlive: false when the request has `Connection: close` or the owner will not reuse.
     ///   - version: the version in the request line.
+    ///   - ignoresLength: whether the response's `Content-Length` is passed over, so that its body ends with the
+    ///     connection unless it is chunked.
     package mutating func startRequest(
         method: String, expectsContinue: Bool = false, wantsKeepAlive: Bool = true,
-        version: WireVersion = .http11
+        version: WireVersion = .http11, ignoresLength: Bool = false
     ) {
         guard phase == .idle || isReusable else {
             fail(WireError(.illegalEvent, at: 0))
@@ -102,6 +105,7 @@ package struct ClientMachine: ~Copyable, Sendable {
         kind = ResponseKind(method: method)
         requestVersion = version
         self.wantsKeepAlive = wantsKeepAlive
+        self.ignoresLength = ignoresLength
         isAwaitingContinue = expectsContinue
         isRequestFinished = false
         isRequestAborted = false
@@ -202,7 +206,8 @@ package struct ClientMachine: ~Copyable, Sendable {
 
     /// Decides how the body is framed and whether the connection may live on.
     private mutating func decide(_ head: ResponseHead) throws(WireError) -> BodyFraming {
-        let decision = try FramingDecision.response(kind, head: head, limits: limits)
+        let decision = try FramingDecision.response(
+            kind, head: head, limits: limits, ignoresLength: ignoresLength)
         let fields = head.fields
         keepAlive = KeepAliveHint(fields)
         responsePersists =

@@ -68,9 +68,11 @@ struct CallerPlan: Sendable {
             options.authentication = isForAll ? identity.settingsForAll(&fields) : identity.settings
         } else if let netrc {
             var settings = AuthenticationSettings(netrc: netrc, netrcScheme: scheme)
-            if !netrcPrecedesURL, let user = url.user {
+            if let user = url.user {
+                // Whoever the URL names is who calls; a netrc that comes first has another password for them at most.
                 let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
-                let password = url.password ?? netrc.entry(forHost: host, login: user)?.password
+                let kept = netrc.entry(forHost: host, login: user)?.password
+                let password = netrcPrecedesURL ? kept ?? url.password : url.password ?? kept
                 settings.credentials = Credentials(user: user, password: password ?? "", scheme: scheme)
             }
             options.authentication = settings

@@ -16,10 +16,13 @@ struct FormPart: Hashable, Sendable {
     }
 
     /// The form of some parts. Blocks where they are standard input, or files whose contents are fields.
-    static func body(of parts: [FormPart], quoting: MultipartQuoting) throws(UsageError) -> HTTPBody {
+    /// - Parameter boundary: What a `Content-Type` of the caller's says that the parts are told apart by.
+    static func body(
+        of parts: [FormPart], quoting: MultipartQuoting, boundary: String? = nil
+    ) throws(UsageError) -> HTTPBody {
         var additions: [(inout MultipartForm) -> Void] = []
         for part in parts { additions.append(try part.addition()) }
-        return .multipart(quoting: quoting) { form in
+        return .multipart(quoting: quoting, boundary: boundary) { form in
             for add in additions { add(&form) }
         }
     }
@@ -54,9 +57,13 @@ struct FormPart: Hashable, Sendable {
         case .contents:
             let bytes = try InputFile.contents(of: value)
             return { $0.part(name, .bytes(bytes, contentType: type), filename: filename) }
-        case .file where value == "-":
+        case .file where value == "-" || FileInput.isStream(value):
             let bytes = try InputFile.contents(of: value)
-            return { $0.part(name, .bytes(bytes, contentType: type), filename: filename ?? "-") }
+            return {
+                $0.part(
+                    name, .bytes(bytes, contentType: type),
+                    filename: filename ?? FilePath(value).lastComponent?.string)
+            }
         case .file:
             return { $0.file(name, at: FilePath(value), filename: filename, contentType: type) }
         }

@@ -5,6 +5,19 @@ enum RemoteName {
     /// What stands for a name that is not known before the response.
     static let placeholder = "download"
 
+    /// What `Content-Disposition` proposes where it is not written as RFC 6266 has it, read as curl reads it: without a type, or
+    /// with blanks in a name that is not quoted. Made safe.
+    static func loosely(_ disposition: String) -> String? {
+        for part in disposition.split(separator: ";") {
+            let part = HeaderLines.trimmed(part)
+            guard part.prefix(9).lowercased() == "filename=" else { continue }
+            var name = HeaderLines.trimmed(part.dropFirst(9))
+            if name.first == "\"" { name = name.dropFirst().prefix { $0 != "\"" } }
+            return SafeFilename(String(name))?.text
+        }
+        return nil
+    }
+
     /// The name; never a folder, and never a way out of one.
     static func name(for url: HTTPURL) throws(UsageError) -> String {
         let last = url.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""

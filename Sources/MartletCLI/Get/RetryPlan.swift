@@ -2,8 +2,8 @@
 struct RetryPlan: Hashable, Sendable {
     /// What came of a try.
     enum Outcome: Hashable, Sendable {
-        /// An answer; the wait that it asks for, in `Retry-After`.
-        case status(Int, retryAfter: Duration?)
+        /// An answer; whether its status is an error that was asked for, and the wait that it asks for, in `Retry-After`.
+        case status(Int, isError: Bool = false, retryAfter: Duration?)
         /// A failure.
         case failure(ExitStatus, isRefusedConnection: Bool)
     }
@@ -34,14 +34,15 @@ struct RetryPlan: Hashable, Sendable {
     func wait(after outcome: Outcome, tries: Int, elapsed: Duration) -> Duration? {
         guard tries <= count, isPassing(outcome) else { return nil }
         var wait = delay ?? RetryPlan.doubled(tries)
-        if case .status(_, let retryAfter?) = outcome, retryAfter > .zero { wait = retryAfter }
+        if case .status(_, _, let retryAfter?) = outcome, retryAfter > .zero { wait = retryAfter }
         if let timeLimit, elapsed + wait > timeLimit { return nil }
         return wait
     }
 
     private func isPassing(_ outcome: Outcome) -> Bool {
         switch outcome {
-        case .status(let status, _): return RetryPlan.passingStatuses.contains(status)
+        case .status(let status, let isError, _):
+            return RetryPlan.passingStatuses.contains(status) || includesAllErrors && isError
         case .failure(let status, let isRefusedConnection):
             if RetryPlan.passingFailures.contains(status) { return true }
             if includesRefusedConnections, isRefusedConnection { return true }

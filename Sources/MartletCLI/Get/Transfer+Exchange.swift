@@ -134,7 +134,8 @@ extension Transfer {
     ) async throws {
         guard options.heedsProposedNames, plan.destination == .remoteName else { return }
         guard let proposal = response.head.fields.firstValue(of: "content-disposition"),
-            let name = SuggestedFilename.of(contentDisposition: proposal, url: plan.url)
+            let name = ContentDisposition(proposal)?.suggestedFilename ?? RemoteName.loosely(proposal)
+                ?? SuggestedFilename.of(contentDisposition: nil, url: plan.url)
         else {
             // Without one the name is that of the URL, which may have none.
             _ = try RemoteName.name(for: plan.url)
@@ -161,6 +162,11 @@ extension Transfer {
             }
             return
         }
+        if options.isHead, response.method != .head {
+            // Its head alone was asked for, by whatever method.
+            response.body.refuse()
+            return
+        }
         let total = response.body.announcedByteCount
         if let limit = options.sizeLimit, let total, total > UInt64(limit), response.method != .head {
             throw Verdict(
@@ -181,7 +187,8 @@ extension Transfer {
         } else {
             for try await piece in response.body { try await take(piece) }
         }
-        guard let trailers = response.trailers, !trailers.isEmpty else { return }
+        // A raw body has them already.
+        guard !options.isRaw, let trailers = response.trailers, !trailers.isEmpty else { return }
         let lines = HeadText.lines(of: trailers)
         ledger.update { $0.headByteCount += lines.count }
         if global.isVerbose { await Console.complain(HeadText.shown(lines, mark: "<")) }

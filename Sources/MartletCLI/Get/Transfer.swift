@@ -134,7 +134,12 @@ struct Transfer: Sendable {
             tries += 1
             var failure: (any Error)?
             do {
-                try await tryOnce(ledger, output, meter)
+                var attempt = self
+                // What is tried again is what the network says; the cache would say the same.
+                if tries > 1, !options.isOffline, !options.acceptsAnyCertificate {
+                    attempt.plan.options.cacheMode = .reload
+                }
+                try await attempt.tryOnce(ledger, output, meter)
             } catch {
                 failure = error
             }
@@ -189,7 +194,7 @@ struct Transfer: Sendable {
             let retryAfter = head.fields.rawValues(of: "retry-after").first.flatMap {
                 RetryAfter($0, now: now)
             }
-            return .status(head.status, retryAfter: retryAfter?.delay)
+            return .status(head.status, isError: failure != nil, retryAfter: retryAfter?.delay)
         }
         guard let failure else { return .failure(.success, isRefusedConnection: false) }
         let refusals = (failure as? HTTPError)?.connectFailures ?? []

@@ -40,7 +40,10 @@ struct TransferPlan: Sendable {
             throw UsageError("--etag-compare and --etag-save go with one URL")
         }
         let form =
-            options.form.isEmpty ? nil : try FormPart.body(of: options.form, quoting: options.formQuoting)
+            options.form.isEmpty
+            ? nil
+            : try FormPart.body(
+                of: options.form, quoting: options.formQuoting, boundary: try boundary(options))
         let data = try FormData(options.data)
         var plans: [TransferPlan] = []
         for (index, given) in options.urls.enumerated() {
@@ -59,6 +62,16 @@ struct TransferPlan: Sendable {
                     caller: caller))
         }
         return plans
+    }
+
+    /// What a `Content-Type` of `-H` says that the parts of a form are told apart by.
+    private static func boundary(_ options: TransferOptions) throws(UsageError) -> String? {
+        let type = try HeaderLines(options.headerLines).fields[.contentType].flatMap { MediaType($0) }
+        guard type?.type == "multipart", let boundary = type?["boundary"] else { return nil }
+        guard HTTPBody.isBoundary(boundary) else {
+            throw UsageError("option -H: “\(boundary)” cannot be what parts are told apart by")
+        }
+        return boundary
     }
 
     /// The rest of a resource is one range of it, is fetched or put, and goes behind what a file has.
@@ -115,12 +128,14 @@ struct TransferPlan: Sendable {
         } else if let upload {
             method = "PUT"
             if upload == "-" || upload == "." {
-                body = .once(StandardInput(), contentType: nil)
+                body = .once(FileInput(nil), contentType: nil)
                 if group.continuation != nil { throw UsageError("option -C: cannot be used with -T -") }
             } else if let continuation = group.continuation {
                 let rest = try continuation.upload(of: upload)
                 body = rest.body
                 if let range = rest.contentRange { lines.setDefault(.contentRange, range) }
+            } else if FileInput.isStream(upload) {
+                body = .once(FileInput(upload), contentType: nil)
             } else {
                 body = .file(FilePath(upload), contentType: nil)
             }
@@ -136,6 +151,8 @@ struct TransferPlan: Sendable {
             lines.setDefault(condition.relation.field, condition.date.text)
         }
         if let value = try EntityTagFile.compared(group) { lines.append(.ifNoneMatch, value) }
+        // What comes is shown as it is, in whichever of these.
+        if group.isCompressed, group.isRaw { lines.setDefault(.acceptEncoding, ContentCoding.acceptedNames) }
         if let referer = group.referer, !referer.isEmpty { lines.setDefault(.referer, referer) }
         if let agent = group.userAgent {
             if agent.isEmpty { lines.omit(.userAgent) } else { lines.setDefault(.userAgent, agent) }
@@ -159,6 +176,7 @@ struct TransferPlan: Sendable {
         )
         options.version = group.version
         options.isRaw = group.isRaw
+        if group.ignoresContentLength { options.ignoresContentLength = true }
         options.redirects = redirects(group)
         options.usesCookies = CookiePlan.isActive(group)
         if let rate = group.rateLimit {
@@ -192,11 +210,15 @@ struct TransferPlan: Sendable {
     ) throws(UsageError) -> HTTPURL {
         let text = try GivenURL.completed(given, takesBracesLiterally: options.takesBracesLiterally)
         let url = try GivenURL.parsed(text, pathAsIs: options.keepsPath)
-        guard let upload, upload != "-", upload != ".", url.path.hasSuffix("/"), url.query == nil,
+        guard let upload, upload != "-", upload != ".", url.path.hasSuffix("/"),
             let name = upload.split(separator: "/").last
         else { return url }
         let item = FormEncoding.encoded([QueryItem(name: String(name), value: nil)], space: .percentEncoded)
-        return try GivenURL.parsed(text.prefix { $0 != "#" } + item, pathAsIs: options.keepsPath)
+        // Not behind what was given, which may end with the host.
+        let whole = url.absoluteString.prefix { $0 != "#" }
+        let pathEnd = whole.firstIndex(of: "?") ?? whole.endIndex
+        return try GivenURL.parsed(
+            "\(whole[..<pathEnd])\(item)\(whole[pathEnd...])", pathAsIs: options.keepsPath)
     }
 
     private static func adding(

@@ -114,6 +114,7 @@ struct CommandLineReader {
         "compressed": { $0.transfer.isCompressed = false },
         "insecure": { $0.transfer.acceptsAnyCertificate = false },
         "raw": { $0.transfer.isRaw = false },
+        "ignore-content-length": { $0.transfer.ignoresContentLength = false },
         "path-as-is": { $0.transfer.keepsPath = false },
         "create-dirs": { $0.transfer.makesFolders = false },
         "remote-name-all": { $0.transfer.usesRemoteNames = false },

@@ -60,7 +60,9 @@ extension OptionTable {
             "send cookies, 'name=value; …', or read them from a file and keep what comes"
         ) {
             (group, text) throws(UsageError) in
-            if text.first("=") != nil {
+            if text.begins(with: "@") {
+                group.transfer.cookieFiles.append(text.rest(behind: text.startIndex))
+            } else if text.first("=") != nil {
                 group.transfer.cookies.append(try HeaderLines.checked(text, "-b"))
             } else {
                 group.transfer.cookieFiles.append(text)

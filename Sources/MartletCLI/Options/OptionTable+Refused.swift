@@ -50,7 +50,7 @@ extension OptionTable {
         + " ssl-no-revoke ssl-revoke-best-effort tlsauthtype tlspassword tlsuser alt-svc hsts"
 
     private static let unsupported =
-        "request-target url-query ignore-content-length local-port tcp-fastopen tr-encoding proto proto-default"
+        "request-target url-query local-port tcp-fastopen tr-encoding proto proto-default"
         + " disallow-username-in-url dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers doh-url doh-insecure"
         + " doh-cert-status compressed-ssh crlf metalink styled-output manual/M"
 

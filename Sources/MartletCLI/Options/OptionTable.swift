@@ -44,6 +44,11 @@ enum OptionTable {
         },
         .flag("compressed", nil, "ask for a content coding and undo it") { $0.transfer.isCompressed = true },
         .flag("raw", nil, "undo neither chunks nor content coding") { $0.transfer.isRaw = true },
+        .flag(
+            "ignore-content-length", nil, "a body ends with its connection, whatever its length is said to be"
+        ) {
+            $0.transfer.ignoresContentLength = true
+        },
         .flag("http1.0", "0", "speak HTTP/1.0") { $0.transfer.version = .http10 },
         .flag("http1.1", nil, "speak HTTP/1.1, the default") { $0.transfer.version = .http11 },
         .flag("path-as-is", nil, "keep . and .. in the path") { $0.transfer.keepsPath = true },
@@ -139,7 +144,8 @@ enum OptionTable {
                 return
             }
             let format = try InputFile.contents(of: text.rest(behind: text.startIndex))
-            group.transfer.writeOut = String(decoding: format, as: UTF8.self)
+            // As in curl: the file may have as many lines as are good to read.
+            group.transfer.writeOut = String(decoding: format.filter { $0 != 10 && $0 != 13 }, as: UTF8.self)
         },
         .flag("fail", "f", "no body, and exit code 22, from status 400 on") {
             $0.transfer.failsOnStatus = true

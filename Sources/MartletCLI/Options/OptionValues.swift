@@ -63,7 +63,9 @@ enum OptionValues {
         }
         let text = String(
             decoding: try InputFile.contents(of: line.rest(behind: line.startIndex)), as: UTF8.self)
-        for line in text.split(whereSeparator: \.isNewline) {
+        // As in curl: what is a remark, or blank, is no field.
+        for line in text.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {
+            guard line.contains(where: { $0 != " " && $0 != "\t" }) else { continue }
             group.transfer.headerLines.append(String(line))
         }
     }

@@ -68,6 +68,7 @@ struct TransferOptions: Sendable {
     var version = HTTPVersion.http11
     var isCompressed = false
     var isRaw = false
+    var ignoresContentLength = false
     var keepsPath = false
     var takesBracesLiterally = false
 

@@ -15,13 +15,17 @@ package enum FresheningRule {
         by response: ResponseHead, among variants: [StoredVariant], offered: [Int]
     ) -> [Int] {
         let candidates = variants.indices.filter { (200..<300).contains(variants[$0].head.status) }
-        if response.fields.contains("ETag") {
-            guard let tag = EntityTag(of: response.fields) else { return [] }
+        if let tag = EntityTag(of: response.fields) {
             let strong = candidates.filter { variants[$0].facts.entityTag?.matchesStrongly(tag) ?? false }
             if !strong.isEmpty { return ordered(strong, variants, offered) }
             let weak = candidates.filter { variants[$0].facts.entityTag?.matchesWeakly(tag) ?? false }
             // A strong tag is about no weakly named response, unless that is the only one that was asked about.
             if tag.isWeak || weak == offered { return Array(ordered(weak, variants, offered).prefix(1)) }
+            return []
+        }
+        // A tag that cannot be read names nothing, where what was asked about has none, or one such, as well.
+        if response.fields.contains("ETag"), offered.contains(where: { variants[$0].facts.entityTag != nil })
+        {
             return []
         }
         if response.fields.contains("Last-Modified") {

@@ -8,13 +8,22 @@ package enum StatusRule {
         }
     }
 
+    /// Whether a response with it is never stored, whatever it says: those that RFC 6585 §3–6 forbids to store, and what a proxy
+    /// says in its own name.
+    static func isNeverStored(_ status: Int) -> Bool {
+        switch status {
+        case 206, 304, 407, 428, 429, 431, 511: true
+        default: false
+        }
+    }
+
     /// Whether it is one whose meaning for caches is known (`must-understand`, RFC 9111 §5.2.2.3). 206 is not: parts
     /// are not stored.
     package static func isUnderstood(_ status: Int) -> Bool {
         switch status {
         case 200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 406, 409, 410, 411, 414,
             415, 421,
-            422, 429, 451, 500, 501, 502, 503, 504:
+            422, 451, 500, 501, 502, 503, 504:
             true
         default: false
         }

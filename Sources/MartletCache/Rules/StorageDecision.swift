@@ -31,7 +31,8 @@ package enum StorageDecision: Equatable, Sendable {
         }
         self = .store(
             StoredHead(
-                key: request.key, status: response.status, reason: response.reason,
+                key: request.key, status: response.status,
+                reason: response.isReasonLatin1 ? "" : response.reason,
                 fields: StoredFields.kept(response.fields, received: responseTime), selections: selections,
                 requestTime: requestTime, responseTime: responseTime, wasAuthorized: request.isAuthorized))
     }
@@ -43,7 +44,7 @@ package enum StorageDecision: Equatable, Sendable {
         if request.method != "GET" { return .method }
         if request.hasRange { return .range }
         let status = response.status
-        if status < 200 || status == 206 || status == 304 || status > 999 { return .status }
+        if status < 200 || status > 999 || StatusRule.isNeverStored(status) { return .status }
         if control.mustUnderstand {
             // Whoever knows the status must not mind the no-store that stands there for those who do not.
             guard StatusRule.isUnderstood(status) else { return .status }

@@ -34,10 +34,13 @@ enum StoredFields {
     static func kept(_ fields: FieldBlock, received: WallTime) -> FieldBlock {
         let dropped = hopByHop.union(connectionNames(fields))
         var kept = FieldBlock()
+        // What is stored is not what a length beside chunks says (RFC 9112 §6.3).
+        let isChunked = fields.contains("Transfer-Encoding")
         let hasDate = MessageDates(fields, received: received).hasDate
         for index in fields.indices {
             let name = lowercased(fields.name(at: index))
             if dropped.contains(name) || (!hasDate && name == "date") { continue }
+            if isChunked, name == "content-length" { continue }
             kept.append(name: fields.name(at: index), value: fields.value(at: index))
         }
         if !hasDate {

@@ -3,7 +3,14 @@ import Synchronization
 extension ResponseStore {
     /// The variants of a key that memory holds, where those are all; none of them counts as used. It takes no time.
     package func inMemory(_ key: CacheKey) -> [StoredResponse] {
-        memory.responses(of: key)
+        let found = memory.responses(of: key)
+        guard let first = found.first, isOutdated(first.head) || found.count > 1 else { return found }
+        return found.filter { !isOutdated($0.head) }
+    }
+
+    /// Whether an unsafe request has made it out of date, whoever made that.
+    private func isOutdated(_ head: StoredHead) -> Bool {
+        outdated.withLock { $0.cover(head) }
     }
 
     /// The variants of a key in both tiers; none of them counts as used. It blocks on files.
@@ -14,7 +21,12 @@ extension ResponseStore {
         guard let disk else { return inMemory(key) }
         _ = changing.withLockIfAvailable { writeDown(&$0) }
         let seen = changes.withLock { $0.epoch }
-        return join(memory.variants(of: key), disk.variants(of: key), seen: seen)
+        let readers = disk.variants(of: key).filter { reader in
+            guard isOutdated(reader.head) else { return true }
+            remove(reader.head.key, representation: reader.entry.generation)
+            return false
+        }
+        return join(memory.variants(of: key), readers, seen: seen)
     }
 
     /// The same, where finding them waits for nothing; `nil` where it might.
@@ -24,13 +36,14 @@ extension ResponseStore {
         guard changing.withLockIfAvailable({ $0.leaving.isEmpty }) == true else { return nil }
         let seen = changes.withLock { $0.epoch }
         let held = memory.variants(of: key)
-        return disk.variantsAtHand(of: key).map { join(held, $0, seen: seen) }
+        guard let readers = disk.variantsAtHand(of: key) else { return nil }
+        return join(held, readers.filter { !isOutdated($0.head) }, seen: seen)
     }
 
     private func join(
         _ held: [MemoryEntry], _ readers: [EntryReader], seen: InvalidationLedger.Epoch
     ) -> [StoredResponse] {
-        var (held, readers) = (held, readers)
+        var (held, readers) = (held.filter { !isOutdated($0.head) }, readers)
         for entry in held {
             let rivals = VariantRule.displaced(by: entry.head, in: readers.map(\.head), limit: .max)
             let newer = rivals.map { readers[$0] }.filter { $0.head.responseTime > entry.head.responseTime }

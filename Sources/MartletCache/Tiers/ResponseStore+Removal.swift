@@ -16,11 +16,14 @@ extension ResponseStore {
         }
     }
 
-    /// Makes all variants of a key, and of its URL's common key, out of date (RFC 9111 §4.4): they are removed, and what was
-    /// asked for before is not stored behind them. It blocks on files.
-    package func invalidate(_ key: CacheKey) {
+    /// Makes what is stored for a key's URL out of date (RFC 9111 §4.4): what the key and the URL's common key have is removed,
+    /// and what was asked for before is not stored behind it. It blocks on files.
+    /// - Parameter others: the present, where what other keys of the URL have is not to be found any more, either: nobody knows
+    ///   which there are. `nil` leaves them.
+    package func invalidate(_ key: CacheKey, others: WallTime? = nil) {
         // First of all, so that whoever is storing sees it at the last moment, or is done before anything is removed.
         ledger.withLock { $0.invalidate(key.url) }
+        if let others { outdated.withLock { $0.note(key.url, at: others) } }
         let keys: Set<CacheKey> = [key, CacheKey(url: key.url)]
         changing.withLock { changing in
             defer { noteChange(key.url) }
@@ -45,6 +48,7 @@ extension ResponseStore {
             changing.leaving = []
             memory.removeAll()
             disk?.removeAll()
+            outdated.withLock { $0.removeAll() }
         }
     }
 }

@@ -30,6 +30,8 @@ package final class ResponseStore: Sendable {
     /// For which URLs something else is stored since when, so that what was looked up before does not take its place.
     let changes = Mutex(InvalidationLedger(limit: 4096))
     let counts = Mutex(Counts())
+    /// Asked at each look, and written by unsafe requests.
+    let outdated = Mutex(OutdatedURLs())
 
     /// A store of two tiers.
     ///

@@ -44,6 +44,16 @@ public struct RequestOptions: Sendable {
     /// Whether the body is handed over as it stands on the wire: chunk framing and content coding are not undone.
     public var isRaw = false
 
+    /// Whether the response's `Content-Length` is passed over: its body ends with the connection, unless it is chunked;
+    /// `false` by default.
+    ///
+    /// It is for servers that announce a length that is wrong. Whether anything is missing cannot be known then, so the
+    /// cache has no part in the call, and the connection is not kept.
+    public var ignoresContentLength: Bool {
+        get { rare?.ignoresContentLength ?? false }
+        set { change { $0.ignoresContentLength = newValue } }
+    }
+
     /// Fields that follow a chunked body (RFC 9110 §6.5). They are sent only where the body has no known length.
     public var trailers: HTTPFields {
         get { rare?.trailers ?? HTTPFields() }
@@ -146,6 +156,7 @@ public struct RequestOptions: Sendable {
         var cacheMode: CacheMode?
         var cachePartition: String?
         var takesPreview = false
+        var ignoresContentLength = false
         var bandwidthGroup: BandwidthGroup?
     }
 

@@ -25,6 +25,16 @@ package struct AuthenticationFlow {
         return value
     }
 
+    /// Who calls, where what ``value(for:)`` gave is another for each request of theirs.
+    package func identity(for request: AuthenticatedRequest) -> String? {
+        machine.identity(for: request)
+    }
+
+    /// Whether a request for which ``value(for:)`` had nothing will most likely be asked for it.
+    package func expectsChallenge(_ request: AuthenticatedRequest) -> Bool {
+        machine.expectsChallenge(request)
+    }
+
     /// Whether a request is to be sent again after a response, with what ``value(for:)`` then gives; `false` when the
     /// response is the call's answer.
     ///

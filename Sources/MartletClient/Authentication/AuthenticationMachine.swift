@@ -46,13 +46,22 @@ package struct AuthenticationMachine: Sendable {
         self.trustsOtherOrigins = trustsOtherOrigins
     }
 
-    /// Whether a request that was just prepared without a field will most likely be asked for one: what its body costs may
-    /// be saved then, as curl does with `--digest`.
+    /// Whether a request that was just prepared without a field will most likely be asked for one: its body had better wait
+    /// for that (RFC 9110 §10.1.1).
     package func expectsChallenge(_ request: AuthenticatedRequest) -> Bool {
         guard let standing = standings[request.origin], !request.hasOwnField, standing.sent == nil else {
             return false
         }
         return standing.credentials != nil
+    }
+
+    /// By what a cache knows who calls where the field that was just prepared is good for one request alone, as that of Digest:
+    /// all of the secret, of which whoever stores it makes a hash. `nil` for other fields, which say it themselves.
+    package func identity(for request: AuthenticatedRequest) -> String? {
+        guard case .digest(let sent)? = standings[request.origin]?.sent,
+            case .password(let user, let password, _) = sent.key.credentials.kind
+        else { return nil }
+        return "Digest \(user)\u{0}\(password)"
     }
 
     // MARK: About to send
@@ -147,9 +156,9 @@ package struct AuthenticationMachine: Sendable {
         extent: ProtectionSpace, _ standing: inout AuthenticationStanding
     ) throws(CredentialsError) -> AuthenticationPreparation {
         guard let user = key.credentials.user else { return .none }
-        var session = session
-        guard let count = session.use() else { return .none }
-        memory.withTable { $0.noteDigest(key, session, extent: extent) }
+        guard let count = memory.withTable({ $0.noteDigest(key, session, extent: extent) }) else {
+            return .none
+        }
         return try write(session, count, key, user: user, request, isRemembered: false, &standing)
     }
 

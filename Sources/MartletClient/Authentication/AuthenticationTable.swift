@@ -6,6 +6,10 @@ struct AuthenticationTable: Sendable {
     static let keyLimit = 64
     /// The most protection spaces of one of them.
     static let spaceLimit = 8
+    /// The most nonces whose uses are counted, far more than there are sessions.
+    static let nonceLimit = 1024
+    /// The most times a nonce is used: what eight hexadecimal digits count.
+    static let useLimit = UInt32.max
 
     /// How a protection space is answered.
     private enum Answer: Sendable {
@@ -17,6 +21,11 @@ struct AuthenticationTable: Sendable {
         let extent: ProtectionSpace
         let realm: [UInt8]
         var answer: Answer
+
+        /// The nonce in force, where there is one.
+        var nonce: [UInt8]? {
+            if case .digest(let session) = answer { session.nonce } else { nil }
+        }
     }
 
     private struct Row: Sendable {
@@ -25,7 +34,22 @@ struct AuthenticationTable: Sendable {
         var lastUse: UInt64
     }
 
+    /// A nonce of a server's.
+    private struct Nonce: Hashable {
+        let party: AuthenticationParty
+        let origin: HTTPURL.Origin
+        let bytes: [UInt8]
+    }
+
+    private struct Use {
+        var count: UInt32
+        var last: UInt64
+    }
+
     private var rows: [AuthenticationKey: Row] = [:]
+    /// How many requests each nonce was used for, by whomever, and whatever was forgotten of it: a server that gives the same
+    /// one again takes a count that comes twice for a replay (RFC 7616 §3.4).
+    private var uses: [Nonce: Use] = [:]
     private var clock: UInt64 = 0
 
     /// How many pairs of server and user there are.
@@ -45,12 +69,11 @@ struct AuthenticationTable: Sendable {
         guard let index = row.spaces.firstIndex(where: { $0.extent.contains(path) }) else { return nil }
         switch row.spaces[index].answer {
         case .basic: return .basic
-        case .digest(var session):
-            guard let count = session.use() else {
+        case .digest(let session):
+            guard let count = use(session, key) else {
                 row.spaces.remove(at: index)
                 return nil
             }
-            row.spaces[index].answer = .digest(session)
             return .digest(session, useCount: count)
         }
     }
@@ -60,9 +83,31 @@ struct AuthenticationTable: Sendable {
         put(Space(extent: extent, realm: [], answer: .basic), for: key)
     }
 
-    /// Remembers a session, in place of an older one for the same realm.
-    mutating func noteDigest(_ key: AuthenticationKey, _ session: DigestSession, extent: ProtectionSpace) {
+    /// Remembers a session, in place of an older one for the same realm, and uses its nonce.
+    /// - Returns: How many times that was used with this one; `nil` when it is used up.
+    @discardableResult
+    mutating func noteDigest(
+        _ key: AuthenticationKey, _ session: DigestSession, extent: ProtectionSpace
+    ) -> UInt32? {
+        guard let count = use(session, key) else { return nil }
         put(Space(extent: extent, realm: session.challenge.realm, answer: .digest(session)), for: key)
+        return count
+    }
+
+    /// Counts a request; `nil` when the nonce is used up.
+    private mutating func use(_ session: DigestSession, _ key: AuthenticationKey) -> UInt32? {
+        clock += 1
+        let nonce = Nonce(party: key.party, origin: key.origin, bytes: session.nonce)
+        let count = uses[nonce]?.count ?? 0
+        guard count < AuthenticationTable.useLimit else { return nil }
+        uses[nonce] = Use(count: count + 1, last: clock)
+        if uses.count > AuthenticationTable.nonceLimit {
+            // The older half at once, so that the look at all of them is rare.
+            let middle = uses.values.map(\.last).sorted()[uses.count / 2]
+            let live = Set(rows.values.flatMap { $0.spaces.compactMap(\.nonce) })
+            uses = uses.filter { $0.value.last > middle || live.contains($0.key.bytes) }
+        }
+        return count + 1
     }
 
     private mutating func put(_ space: Space, for key: AuthenticationKey) {

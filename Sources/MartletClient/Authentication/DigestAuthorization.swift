@@ -12,7 +12,7 @@ struct DigestAuthorization: Sendable {
     ///
     /// - Parameters:
     ///   - session: The nonce and the key.
-    ///   - useCount: What ``DigestSession/use()`` gave.
+    ///   - useCount: How many times the nonce was used, with this one.
     ///   - clientNonce: A nonce of the client's, of characters that need no quoting; the session's where the algorithm
     ///     binds the key to it.
     /// - Throws: When the system does not compute the hash. `nil` when the body must be covered and is not known.

@@ -1,5 +1,4 @@
-/// What is remembered of a Digest challenge from one request to the next: the nonce in force, how often it was used, and
-/// the key.
+/// What is remembered of a Digest challenge from one request to the next: the nonce in force, and the key.
 ///
 /// It is good for the user it was made for alone, and for the one server.
 struct DigestSession: Hashable, Sendable {
@@ -7,15 +6,10 @@ struct DigestSession: Hashable, Sendable {
     let challenge: DigestChallenge
     /// The server's nonce in force: the challenge's, or one that came with a response since.
     private(set) var nonce: [UInt8]
-    /// How many requests the nonce was used for.
-    private(set) var useCount: UInt32 = 0
     /// The client's nonce that the key was made with, used for all requests where the key is bound to it.
     let clientNonce: [UInt8]
     /// The hash of user, realm and password, in hexadecimal: bound to the session where the algorithm has it so.
     let key: [UInt8]
-
-    /// The most times a nonce is used: what eight hexadecimal digits count.
-    static let useLimit = UInt32.max
 
     /// A session of no requests yet.
     init(challenge: DigestChallenge, clientNonce: [UInt8], key: [UInt8]) {
@@ -25,23 +19,14 @@ struct DigestSession: Hashable, Sendable {
         self.key = key
     }
 
-    /// Counts a request; `nil` when the nonce is used up.
-    mutating func use() -> UInt32? {
-        guard useCount < DigestSession.useLimit else { return nil }
-        useCount += 1
-        return useCount
-    }
-
     /// Takes the nonce for the requests to come (RFC 7616 §3.5). The key stays: it belongs to the challenge.
     mutating func renew(nonce: [UInt8]) {
-        guard nonce != self.nonce else { return }
         self.nonce = nonce
-        useCount = 0
     }
 }
 
 extension DigestSession: CustomStringConvertible, CustomReflectable {
     /// Nothing of the key, and nothing of the nonces.
-    var description: String { "Digest \(challenge.algorithm.name), used \(useCount) times" }
+    var description: String { "Digest \(challenge.algorithm.name)" }
     var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -18,7 +18,7 @@ extension HTTPBody {
         case .bytes(let bytes): return (BytesSource(bytes), UInt64(bytes.count))
         case .stream(let length, let open): return (open(), length)
         case .once(let length, let once):
-            guard let source = once.take() else {
+            guard let source = once.open() else {
                 throw HTTPError(
                     .bodyNotReplayable, phase: .preparing,
                     message: "the body can be read only once, and was read before")

@@ -14,7 +14,8 @@ public struct HTTPBody: Sendable {
         case replayable
         /// From its beginning: a source that can be opened again.
         case restartable
-        /// Not at all: what was read is gone.
+        /// Not at all: what was read is gone. As long as nothing was, as where a server refuses a request that asked it first
+        /// (`Expect: 100-continue`), it can be sent again all the same.
         case once
     }
 
@@ -102,6 +103,25 @@ public struct HTTPBody: Sendable {
         case .stream: .restartable
         case .once: .once
         case .multipart(let content): content.replay
+        }
+    }
+
+    /// Whether it can be sent now, be it again: as its ``replay`` promises, or because nothing was read of it yet.
+    var isWhole: Bool {
+        switch storage {
+        case .once(_, let once): once.isWhole
+        case .multipart(let content): content.isWhole
+        case .none, .bytes, .file, .stream, .failure: true
+        }
+    }
+
+    /// Makes sure that it can be sent again: whoever has it open reads nothing of it any more, where it can be read but once.
+    /// - Returns: Whether it can, as ``isWhole`` says.
+    func takeBack() -> Bool {
+        switch storage {
+        case .once(_, let once): once.takeBack()
+        case .multipart(let content): content.takeBack()
+        case .none, .bytes, .file, .stream, .failure: true
         }
     }
 

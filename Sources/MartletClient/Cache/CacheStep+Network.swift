@@ -145,7 +145,10 @@ extension CacheStep {
         if !targets.isEmpty {
             let (store, partition) = (cache.store, request.key.partition)
             await BlockingWorkers.shared.run {
-                for target in targets { store.invalidate(CacheKey(url: target, partition: partition)) }
+                let now = WallTime.now
+                for target in targets {
+                    store.invalidate(CacheKey(url: target, partition: partition), others: now)
+                }
             }
         }
         cache.count(.bypass)

@@ -16,6 +16,8 @@ struct CacheStep {
     let request: CacheRequest
     /// Whether what is stored is left alone, since it turned out damaged.
     var ignoresStored: Bool
+    /// Statuses that are not taken from the store: the request is made again because of them.
+    let unwantedStatuses: Set<Int>
     /// Whether what was found is all that there is.
     var hasLookedIntoDisk = false
 
@@ -25,8 +27,9 @@ struct CacheStep {
 
     init(
         cache: ResponseCache, core: SessionCore, dialer: Dialer, call: Call, control: TransferControl,
-        ignoresStored: Bool
+        ignoresStored: Bool, unwantedStatuses: Set<Int> = []
     ) {
+        self.unwantedStatuses = unwantedStatuses
         self.cache = cache
         self.core = core
         self.dialer = dialer
@@ -46,6 +49,7 @@ struct CacheStep {
             cache.count(.unsatisfiable)
             return unsatisfiable(CacheStatus(detail: "only-if-cached, and the method is never answered here"))
         }
+        if !unwantedStatuses.isEmpty { await removeUnwanted() }
         var isAlone = false
         while true {
             let seen = core.flights.endCount
@@ -102,6 +106,16 @@ struct CacheStep {
         }
     }
 
+    /// Removes what the request is made again because of; nothing that is stored behind it might do so.
+    private func removeUnwanted() async {
+        let (store, key, statuses) = (cache.store, request.key, unwantedStatuses)
+        await BlockingWorkers.shared.run {
+            for response in store.all(key) where statuses.contains(response.variant.head.status) {
+                store.remove(response)
+            }
+        }
+    }
+
     /// What its answer would be shared by. It costs more than a look into memory, so it is made where it is needed.
     func makeKey() -> FlightRegistry.Key {
         FlightRegistry.Key(request, cache: cache, dialer: dialer, proxy: call.proxy?.description)
@@ -116,8 +130,11 @@ struct CacheStep {
     }
 
     private mutating func decide(on found: [StoredResponse]) {
-        self.found = found
-        decision = CacheDecision(request, variants: found.map(\.variant), now: .now, policy: cache.policy)
+        self.found =
+            unwantedStatuses.isEmpty
+            ? found : found.filter { !unwantedStatuses.contains($0.variant.head.status) }
+        decision = CacheDecision(
+            request, variants: self.found.map(\.variant), now: .now, policy: cache.policy)
     }
 
     mutating func lookIntoDisk() async {

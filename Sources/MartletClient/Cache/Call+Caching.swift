@@ -4,9 +4,11 @@ import MartletWire
 
 extension Call {
     /// The cache in force; `nil` where it has no part in the call: there is none, or the body is wanted as it stands on the
-    /// wire, or the request goes to the server as a whole.
+    /// wire, or whatever its length is said to be, or the request goes to the server as a whole.
     var cache: ResponseCache? {
-        guard let cache = settings.configuration.cache, !options.isRaw else { return nil }
+        guard let cache = settings.configuration.cache, !options.isRaw, !options.ignoresContentLength else {
+            return nil
+        }
         return givenRequest.map { Call.isForServer($0) } ?? false ? nil : cache
     }
 
@@ -44,7 +46,9 @@ extension Call {
         let fields = sentFields
         var partition =
             options.cachePartition ?? settings.configuration.cachePartition
-            ?? Call.credential(in: fields).map { "credential-" + ResponseCache.conceal($0) } ?? ""
+            ?? (supplement?.identity ?? Call.credential(in: fields)).map {
+                "credential-" + ResponseCache.conceal($0)
+            } ?? ""
         // A Host of the caller's may name another resource than the URL does, by which all is found.
         if let host = self.fields[.hostField], host.lowercased() != url.hostFieldValue.lowercased() {
             partition += (partition.isEmpty ? "" : " ") + "host-" + ResponseCache.conceal(host)

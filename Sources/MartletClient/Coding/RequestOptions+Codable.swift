@@ -7,7 +7,7 @@ extension RequestOptions: Codable {
     private enum CodingKeys: String, CodingKey {
         case timeouts, priority, bodyLimit, decompresses, version, omittedFields, isRaw, trailers, proxy
         case redirects, retry, usesCookies, idempotencyKey, bandwidth, allowsResendingUnsafeMethods
-        case cacheMode, cachePartition
+        case cacheMode, cachePartition, ignoresContentLength
     }
 
     /// Reads options.
@@ -39,6 +39,7 @@ extension RequestOptions: Codable {
         if let limit = try container.decodeIfPresent(BandwidthLimit.self, forKey: .bandwidth) {
             bandwidth = limit
         }
+        if try container.value(.ignoresContentLength, or: false) { ignoresContentLength = true }
         if let mode = try container.decodeIfPresent(CacheMode.self, forKey: .cacheMode) { cacheMode = mode }
         if let partition = try container.decodeIfPresent(String.self, forKey: .cachePartition) {
             cachePartition = partition
@@ -66,6 +67,7 @@ extension RequestOptions: Codable {
         try container.encodeIfPresent(cacheMode, forKey: .cacheMode)
         try container.encodeIfPresent(cachePartition, forKey: .cachePartition)
         try container.encodeIfPresent(idempotencyKey, forKey: .idempotencyKey)
+        if ignoresContentLength { try container.encode(true, forKey: .ignoresContentLength) }
         if bandwidth != .none { try container.encode(bandwidth, forKey: .bandwidth) }
     }
 }

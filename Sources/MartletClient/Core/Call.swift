@@ -172,7 +172,7 @@ final class Call: Sendable {
             method: method,
             isDeclaredSafe: options.allowsResendingUnsafeMethods
                 || fields.contains(HTTPField.Name.idempotencyKey),
-            isReplayable: body.replay != .once)
+            isReplayable: body.isWhole)
     }
 }
 

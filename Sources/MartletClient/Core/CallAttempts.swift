@@ -27,6 +27,9 @@ struct CallAttempts {
     /// Attempts that an answer asked for; not of the idle race.
     private var wantedRepeats = 0
     private var interim: [ResponseHead] = []
+    /// Whether a connection that has carried an exchange will not do: one such has died under this request, which is sent once
+    /// more on a fresh one, and on no other (RFC 9112 §9.3.1).
+    private var needsFreshConnection = false
     /// Composed and not sent. Nothing is read from its body before the first write, so that one which can be read only once
     /// outlives a connection that does not take a byte.
     private var request: ExchangeRequest?
@@ -87,18 +90,30 @@ struct CallAttempts {
 
     // MARK: The connection
 
+    /// Whether a connection that was waited for is not the one that is needed.
+    func refuses(_ lease: Lease) -> Bool {
+        needsFreshConnection && lease.connection.hasCarriedExchange
+    }
+
     /// Asks for a connection.
+    /// - Parameter refused: One that was waited for and will not do.
     @inline(never)
-    mutating func acquire(_ runner: CallRunner) throws -> ConnectionPool.Acquisition {
+    mutating func acquire(
+        _ runner: CallRunner, insteadOf refused: Lease? = nil
+    ) throws -> ConnectionPool.Acquisition {
         let call = runner.call
+        let request = ConnectionPool.Request(
+            priority: runner.priority, order: call.options.order ?? call.settings.configuration.order,
+            poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
+            totalDeadline: call.totalDeadline,
+            start: number == 1 ? call.start : MonotonicTime.now(), isFresh: needsFreshConnection)
         do throws(ExchangeError) {
+            guard let refused else {
+                return try runner.core.pool.acquire(
+                    call.destination, by: runner.dialer, through: call.proxy, request)
+            }
             return try runner.core.pool.acquire(
-                call.destination, by: runner.dialer, through: call.proxy,
-                ConnectionPool.Request(
-                    priority: runner.priority, order: call.options.order ?? call.settings.configuration.order,
-                    poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
-                    totalDeadline: call.totalDeadline,
-                    start: number == 1 ? call.start : MonotonicTime.now()))
+                call.destination, by: runner.dialer, through: call.proxy, request, insteadOf: refused)
         } catch {
             throw HTTPError(error, call: call, attempts: number)
         }
@@ -158,11 +173,14 @@ struct CallAttempts {
                 interim = []
                 exchange.finish()
                 wantedRepeats += 1
+                // What has just answered is good.
+                needsFreshConnection = false
                 return .again
             }
             let codings: [ContentCoding]
             do throws(ContentDecodingError) {
-                codings = try runner.call.codings(of: head)
+                // Where no body comes, nothing is decoded, whatever is said of it.
+                codings = framing == .none || framing == .length(0) ? [] : try runner.call.codings(of: head)
             } catch {
                 throw ExchangeError(cause: .coding(error), phase: .receivingBody, wasSent: true)
             }
@@ -174,7 +192,7 @@ struct CallAttempts {
     private mutating func isToBeRepeated(_ runner: CallRunner, after head: ResponseHead) -> Bool {
         guard head.status == 417 || head.status == 407 else { return false }
         let call = runner.call
-        if head.status == 417, expectsContinue, call.body.replay != .once {
+        if head.status == 417, expectsContinue, call.body.takeBack() {
             // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
             composer.allowsExpectation = false
             call.settings.configuration.logger.debug("417: sending once more without Expect")
@@ -222,6 +240,11 @@ struct CallAttempts {
             call.rule.allowsResending(
                 after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte)
         else { throw HTTPError(error, call: call, attempts: number) }
+        // What was composed and not sent has the body as it is; else it is opened anew, where nothing was read of it.
+        guard request != nil || call.body.takeBack() else {
+            throw HTTPError(error, call: call, attempts: number)
+        }
+        needsFreshConnection = true
         // Its companions in the pool are as old and have most likely met the same end.
         runner.core.pool.closeIdle(destination: call.destination, dialer: runner.dialer, proxy: call.proxy)
         call.settings.configuration.logger.debug(

@@ -34,7 +34,8 @@ struct CallRunner: Sendable {
             switch try attempts.acquire(self) {
             case .lease(let lease): exchange = attempts.begin(self, on: lease, since: call.start)
             case .ticket(let ticket):
-                let lease = try await connection(for: ticket, attempts.number)
+                var lease = try await connection(for: ticket, attempts.number)
+                if attempts.refuses(lease) { lease = try await freshConnection(&attempts, instead: lease) }
                 exchange = attempts.begin(self, on: lease, since: MonotonicTime.now())
             }
             do {
@@ -86,6 +87,19 @@ struct CallRunner: Sendable {
         } catch {
             throw failure(error, attempts)
         }
+    }
+
+    /// A connection that has carried no exchange: what another request gives back meanwhile is as old as the one that died.
+    @inline(never)
+    private func freshConnection(_ attempts: inout CallAttempts, instead given: Lease) async throws -> Lease {
+        var lease = given
+        while attempts.refuses(lease) {
+            switch try attempts.acquire(self, insteadOf: lease) {
+            case .lease(let fresh): lease = fresh
+            case .ticket(let ticket): lease = try await connection(for: ticket, attempts.number)
+            }
+        }
+        return lease
     }
 
     @inline(never)

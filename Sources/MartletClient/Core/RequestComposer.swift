@@ -61,7 +61,10 @@ struct RequestComposer {
         }
         for field in fields where !RequestComposer.isSetHere(field.name) {
             if field.name == .expect, field.value.lowercased() == "100-continue" {
-                guard allowsExpectation, !isHTTP10, call.body.isPresent else { continue }
+                // Without content there is nothing to wait for (RFC 9110 §10.1.1).
+                guard allowsExpectation, !isHTTP10, call.body.isPresent, prepared.length != 0 else {
+                    continue
+                }
                 expects = true
             }
             if call.hidesProxyAuthorization, field.name == .proxyAuthorization { continue }
@@ -78,6 +81,12 @@ struct RequestComposer {
         } else {
             try encodeCookies(fields, &encoder)
             try encodeDefaults(fields, &encoder)
+        }
+        if call.supplement?.asksFirst == true, allowsExpectation, !isHTTP10, !expects, prepared.length != 0,
+            fields[.expect] == nil, !isOmitted(.expect)
+        {
+            try encoder.field(name: "Expect", value: "100-continue")
+            expects = true
         }
         if let authorization = call.supplement?.authorization {
             try encoder.field(name: "Authorization", rawValue: authorization)
@@ -114,7 +123,7 @@ struct RequestComposer {
             body: prepared.body, expectsContinue: expects,
             continueWait: call.settings.configuration.continueTimeout,
             wantsKeepAlive: keepsAlive, isRaw: call.options.isRaw,
-            trailers: trailers)
+            ignoresLength: call.options.ignoresContentLength, trailers: trailers)
     }
 
     /// A value that is not UTF-8 goes out byte by byte (obs-text, RFC 9110 §5.5).

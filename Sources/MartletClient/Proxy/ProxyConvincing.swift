@@ -7,7 +7,7 @@ import MartletWire
 struct ProxyConvincing {
     private let authenticator: any ProxyAuthenticator
     private let request: ProxyAuthenticationRequest
-    private let isReplayable: Bool
+    private let body: HTTPBody
 
     /// `nil` where nobody is to be convinced.
     init?(call: Call, dialer: Dialer) {
@@ -18,7 +18,7 @@ struct ProxyConvincing {
         authenticator = dialer.settings.proxyAuthenticator
         request = ProxyAuthenticationRequest(
             proxy: proxy, method: call.method.rawValue, target: call.requestTarget)
-        isReplayable = call.body.replay != .once
+        body = call.body
     }
 
     /// The field's value for a request that has not been refused.
@@ -26,7 +26,7 @@ struct ProxyConvincing {
 
     /// The field's value for another try after a 407; `nil` where there is none, and the answer stands.
     func answer(to head: ResponseHead, refused: String?) -> String? {
-        guard isReplayable else { return nil }
+        guard body.takeBack() else { return nil }
         return authenticator.value(
             answering: head.fields.values(of: "Proxy-Authenticate"), refused: refused, for: request)
     }

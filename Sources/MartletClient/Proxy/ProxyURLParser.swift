@@ -1,8 +1,9 @@
 import MartletTransport
 
-/// Reads what users and environments write for a proxy: `[scheme://][user[:password]@]host[:port][/]`.
+/// Reads what users and environments write for a proxy: `[scheme://][user[:password]@]host[:port][/…]`.
 ///
-/// Strict where curl guesses: a path, a query, control characters and unknown schemes are errors. The schemes are
+/// Strict where curl guesses: control characters and unknown schemes are errors. A path and a query are passed over. The
+/// schemes are
 /// `http` (also where none is written), `https`, `socks5` and `socks5h`. Without a port it is 443 for `https` and 1080
 /// for all others, as in curl.
 struct ProxyURLParser {
@@ -49,11 +50,13 @@ struct ProxyURLParser {
             position = end + 3
         }
         let end = bytes[position...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
-        let authority = try URLAuthority(bytes[position..<end])
-        if end < bytes.endIndex, bytes[end...] != [UInt8(ascii: "/")] {
+        // What follows says nothing of a proxy; unless it was meant for a name or a password, of which it would be a part.
+        if bytes[end...].contains(UInt8(ascii: "@")) {
             throw URLFault(
-                .forbiddenCharacter, at: end, "a proxy's address ends with its port; write %23, %2F and %3F")
+                .forbiddenCharacter, at: end,
+                "in a proxy's user or password, write %23, %2F and %3F for what ends them")
         }
+        let authority = try URLAuthority(bytes[position..<end])
         let credentials = authority.userInfo.map { info in
             ProxyCredentials(
                 user: PercentEncoding.decoded(info.user),

@@ -50,7 +50,16 @@ extension Call {
                 && !options.omittedFields.contains(.authorization))
         return AuthenticatedRequest(
             origin: url.origin, method: method.rawValue, target: serverTarget, body: known,
-            isRepeatable: body.replay != .once, hasOwnField: hasOwnField)
+            isRepeatable: body.isWhole, hasOwnField: hasOwnField)
+    }
+
+    /// Bodies above this are worth a round trip that may save them: 1 MiB, as in curl.
+    private static let worthAskingByteCount: UInt64 = 1 << 20
+
+    /// Whether the body is one that had better be sent but once: it is gone then, or long, or who knows how long.
+    var isWorthAsking: Bool {
+        guard body.isPresent else { return false }
+        return body.replay == .once || body.length.map { $0 > Call.worthAskingByteCount } ?? true
     }
 
     /// The call with what an interceptor made of its request.

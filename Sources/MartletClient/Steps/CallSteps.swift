@@ -63,7 +63,8 @@ struct CallSteps {
             var step = request.cache.map { cache in
                 CacheStep(
                     cache: cache, core: core, dialer: dialer, call: request, control: control,
-                    ignoresStored: ignoresStored)
+                    ignoresStored: ignoresStored,
+                    unwantedStatuses: tryCount > 1 ? request.retryPolicy.statuses : [])
             }
             do {
                 if let cached = try await step?.answer() {
@@ -128,7 +129,12 @@ struct CallSteps {
         }
         if authentication != nil {
             do {
-                supplement.authorization = try await authentication?.value(for: request.authenticated)?.bytes
+                let asked = request.authenticated
+                supplement.authorization = try await authentication?.value(for: asked)?.bytes
+                supplement.identity = authentication?.identity(for: asked)
+                // A challenge had better come before the body: one that can be read but once would be gone.
+                supplement.asksFirst =
+                    request.isWorthAsking && authentication?.expectsChallenge(asked) == true
             } catch let error as CredentialsError {
                 throw failure(error, request)
             }
@@ -193,7 +199,10 @@ struct CallSteps {
     private mutating func decision(
         by rule: RedirectRule, about head: ResponseHead, _ request: Call
     ) async throws -> RedirectRule.Decision {
-        let isReplayable = hasBody(toRepeat: request)
+        // Nothing is sent any more of a body that such an answer came to.
+        let isReplayable =
+            (300..<400).contains(head.status)
+            ? hasNewBody || request.body.takeBack() : hasBody(toRepeat: request)
         let decision = rule.decide(
             head, from: request.url, method: request.method, isReplayable: isReplayable,
             followed: redirectCount)
@@ -219,7 +228,7 @@ struct CallSteps {
 
     /// Whether there is a body to send the request again with.
     private func hasBody(toRepeat request: Call) -> Bool {
-        hasNewBody || request.body.replay != .once
+        hasNewBody || request.body.isWhole
     }
 
     /// The same, or a delegate who might have one.
@@ -229,7 +238,7 @@ struct CallSteps {
 
     /// Whether the request can be sent again; where its body is gone, the delegate is asked for another one.
     private mutating func isRepeatable(_ request: Call) async throws -> Bool {
-        if hasBody(toRepeat: request) { return true }
+        if hasNewBody || request.body.takeBack() { return true }
         guard let observer, let delegate = observer.delegate,
             let body = try await delegate.newBody(for: request.publicRequest, in: observer.context)
         else { return false }
@@ -396,7 +405,11 @@ struct CallSteps {
 
     private func failure(_ refusal: RedirectRule.Refusal, _ answer: Answer, _ request: Call) -> HTTPError {
         let code: HTTPError.Code
-        if case .tooMany = refusal { code = .tooManyRedirects } else { code = .redirectRefused }
+        switch refusal {
+        case .tooMany: code = .tooManyRedirects
+        case .ambiguous: code = .protocolViolation
+        case .downgrade, .refusedScheme, .unsupportedScheme, .malformed: code = .redirectRefused
+        }
         return HTTPError(
             code, phase: .evaluating, message: refusal.description, wasSent: true,
             origin: request.url.origin.description, attempts: sentCount, underlying: refusal.parseError,

@@ -6,8 +6,15 @@ struct CallSupplement: Sendable {
     var cookies: [UInt8]?
     /// The value of `Authorization`.
     var authorization: [UInt8]?
+    /// Who calls, where ``authorization`` is another for each request of theirs.
+    var identity: String?
     /// What the cache adds: conditions, and directives for the caches on the way.
     var cacheFields = FieldBlock()
 
-    var isEmpty: Bool { cookies == nil && authorization == nil && cacheFields.isEmpty }
+    /// Whether the body waits until the server has said whether it wants it (RFC 9110 §10.1.1).
+    var asksFirst = false
+
+    var isEmpty: Bool {
+        cookies == nil && authorization == nil && cacheFields.isEmpty && !asksFirst
+    }
 }

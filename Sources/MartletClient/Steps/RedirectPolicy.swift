@@ -38,7 +38,7 @@ public struct RedirectPolicy: Hashable, Sendable {
     }
 
     /// The fields that stay at their origin.
-    var fieldsOfOrigin: Set<HTTPField.Name> {
+    package var fieldsOfOrigin: Set<HTTPField.Name> {
         secretFields.union([.authorization, .cookie, .proxyAuthorization, .hostField])
     }
 }

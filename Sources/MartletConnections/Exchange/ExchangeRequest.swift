@@ -19,6 +19,8 @@ package final class ExchangeRequest: Sendable {
     package let wantsKeepAlive: Bool
     /// Whether the body is handed over as it stands on the wire, chunk framing included.
     package let isRaw: Bool
+    /// Whether the response's `Content-Length` is passed over.
+    package let ignoresLength: Bool
     /// Trailer fields that a chunked body is followed by.
     package let trailers: [(name: String, value: String)]
 
@@ -26,7 +28,7 @@ package final class ExchangeRequest: Sendable {
     package init(
         head: [UInt8], method: String, version: WireVersion = .http11, body: OutgoingBody = .none,
         expectsContinue: Bool = false, continueWait: Duration = .seconds(1), wantsKeepAlive: Bool = true,
-        isRaw: Bool = false, trailers: [(name: String, value: String)] = []
+        isRaw: Bool = false, ignoresLength: Bool = false, trailers: [(name: String, value: String)] = []
     ) {
         self.head = head
         self.method = method
@@ -36,6 +38,7 @@ package final class ExchangeRequest: Sendable {
         self.continueWait = continueWait
         self.wantsKeepAlive = wantsKeepAlive
         self.isRaw = isRaw
+        self.ignoresLength = ignoresLength
         self.trailers = trailers
     }
 }

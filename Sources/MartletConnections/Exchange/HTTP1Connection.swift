@@ -65,6 +65,9 @@ package final class HTTP1Connection: Sendable {
         case failure(ExchangeError.Cause)
     }
 
+    /// Whether an exchange has ended on it.
+    package var hasCarriedExchange: Bool { concluded.load(ordering: .relaxed) != 0 }
+
     /// Ends the connection, whoever uses it: its address of this machine is gone.
     func loseAddress() {
         isAddressLost.store(true, ordering: .releasing)
@@ -85,7 +88,8 @@ package final class HTTP1Connection: Sendable {
             state.isRaw = request.isRaw
             state.machine.startRequest(
                 method: request.method, expectsContinue: request.expectsContinue,
-                wantsKeepAlive: request.wantsKeepAlive, version: request.version)
+                wantsKeepAlive: request.wantsKeepAlive, version: request.version,
+                ignoresLength: request.ignoresLength)
         }
     }
 

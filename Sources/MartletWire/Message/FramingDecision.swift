@@ -42,8 +42,9 @@ package struct FramingDecision: Equatable, Sendable {
     }
 
     /// Decides for a response of a kind; else as `response(to:head:limits:)`.
+    /// - Parameter ignoresLength: whether `Content-Length` says nothing, whatever it says.
     package static func response(
-        _ kind: ResponseKind, head: borrowing ResponseHead, limits: WireLimits
+        _ kind: ResponseKind, head: borrowing ResponseHead, limits: WireLimits, ignoresLength: Bool = false
     ) throws(WireError) -> FramingDecision {
         if head.status < 200 || head.status == 204 || head.status == 304 || kind == .headOnly {
             return FramingDecision(framing: .none, permitsReuse: true)
@@ -52,7 +53,7 @@ package struct FramingDecision: Equatable, Sendable {
             // What follows is the tunnel's, so no HTTP message ever follows on this connection.
             return FramingDecision(framing: .none, permitsReuse: false)
         }
-        let lengthField = head.fields.firstIndex(of: "Content-Length")
+        let lengthField = ignoresLength ? nil : head.fields.firstIndex(of: "Content-Length")
         if let codingField = head.fields.firstIndex(of: "Transfer-Encoding") {
             try checkTransferCodings(head.fields, from: codingField, version: head.version)
             if let lengthField, limits.isStrict {

@@ -1,5 +1,6 @@
 import Foundation
 import MartletTesting
+import Synchronization
 import Testing
 
 @Suite("The cache of get")
@@ -286,6 +287,33 @@ struct CacheOptionTests {
             #expect(origin.requests.count == 2)
             _ = try await get("-k", origin.url("/"), in: directory)
             #expect(origin.requests.count == 3)
+        }
+    }
+
+    @Test(
+        "What is tried again is asked of the network, and with -k not stored then, either",
+        arguments: [false, true])
+    func retried(_ isInsecure: Bool) async throws {
+        let count = Mutex(0)
+        let handler = OriginHandler { _ in
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            var answer = CacheOptionTests.fresh(10)
+            if isFirst { answer.status = 503 }
+            return answer
+        }
+        try await with(handler) { origin, directory in
+            let options = ["--retry", "1", "--retry-delay", "1"] + (isInsecure ? ["-k"] : [])
+            let run = try await Program.run(
+                ["-sS", "-w", "%{http_code}", "-o", "/dev/null", "--cache", "cache"] + options + [
+                    origin.url("/")
+                ],
+                in: directory)
+            #expect(run.text == "200", "\(run.errors)")
+            _ = try await get(origin.url("/"), in: directory)
+            #expect(origin.requests.count == (isInsecure ? 3 : 2))
         }
     }
 

@@ -125,7 +125,6 @@ struct StorageTests {
                 Set-Cookie: a=b
                 Set-Cookie: c=d
                 X-Unknown: e
-                Content-Length: 5
                 """)
     }
 

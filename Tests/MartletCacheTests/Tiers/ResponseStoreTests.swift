@@ -229,6 +229,41 @@ struct ResponseStoreTests {
         #expect(store.all(CacheKey(url: "a", partition: "q")).count == 1)
     }
 
+    @Test(
+        "An unsafe request makes what is kept for other credentials out of date, in both tiers",
+        arguments: [0, 1 << 20])
+    func otherPartitions(memoryLimit: Int) throws {
+        let store = ResponseStore(memoryLimit: memoryLimit, disk: store.disk)
+        let other = CacheKey(url: "a", partition: "q")
+        func put(at time: WallTime) throws {
+            var head = ResponseStore.head("a", seed: 1, count: 1)
+            (head.key, head.requestTime, head.responseTime) = (other, time, time)
+            let writer = try #require(store.begin(head, expectedByteCount: nil, epoch: store.epoch))
+            writer.append(SampleResponse.body(seed: 1, count: 1))
+            #expect(writer.commit(trailers: nil) != nil)
+        }
+        try put(at: WallTime(milliseconds: 1000))
+        #expect(store.all(other).count == 1)
+        store.invalidate(CacheKey(url: "b"), others: WallTime(milliseconds: 2000))
+        #expect(store.all(other).count == 1)
+        store.invalidate(CacheKey(url: "a", partition: "p"), others: WallTime(milliseconds: 2000))
+        #expect(store.inMemory(other).isEmpty && store.allAtHand(other)?.isEmpty != false)
+        #expect(store.all(other).isEmpty)
+        // What was asked for afterwards counts.
+        try put(at: WallTime(milliseconds: 2001))
+        #expect(store.all(other).count == 1)
+        // Of too many URLs the earliest is forgotten.
+        store.invalidate(CacheKey(url: "a"), others: WallTime(milliseconds: 3000))
+        #expect(store.all(other).isEmpty)
+        try put(at: WallTime(milliseconds: 1000))
+        #expect(store.all(other).isEmpty)
+        for number in 0..<OutdatedURLs.limit {
+            store.outdated.withLock { $0.note("u\(number)", at: WallTime(milliseconds: 1)) }
+        }
+        try put(at: WallTime(milliseconds: 1000))
+        #expect(store.all(other).count == 1)
+    }
+
     @Test("What is removed while it is read is read to its end, and a later one stays")
     func removal() throws {
         store.put("a", seed: 1, count: 200_000)

@@ -97,6 +97,7 @@ struct CodingTests {
         options.usesCookies = false
         options.bandwidth.down = .bytesPerSecond(3)
         options.isRaw = true
+        options.ignoresContentLength = true
         options.allowsResendingUnsafeMethods = true
         for value in [options, RequestOptions()] {
             let text = try CodingTests.json(value)

@@ -24,6 +24,11 @@ struct CutFraming: Sendable, CustomTestStringConvertible {
         interim.reduce(count) { $0 >= $1.utf8.count ? $0 - $1.utf8.count : $0 }
     }
 
+    /// Whether so many bytes are those of interim responses alone, whole ones, or none.
+    func isInterim(after count: Int) -> Bool {
+        count <= interim.joined().utf8.count && headByteCount(of: count) == 0
+    }
+
     /// Whether so many bytes, and then the end, are a whole response.
     func isWhole(after count: Int, _ ending: CutEnding) -> Bool {
         guard isUntilClose else { return count == whole.count }

@@ -61,8 +61,9 @@ struct EarlyEndTests {
             #expect(error.code == .contentDecodingFailed, "\(place): \(error)")
             return
         }
-        #expect(error.code == (count == 0 ? .emptyResponse : .truncated), "\(place): \(error)")
-        guard count > 0, case .truncated(let truncation)? = (error.underlying as? WireError)?.code else {
+        let isEmpty = framing.isInterim(after: count)
+        #expect(error.code == (isEmpty ? .emptyResponse : .truncated), "\(place): \(error)")
+        guard !isEmpty, case .truncated(let truncation)? = (error.underlying as? WireError)?.code else {
             return
         }
         switch truncation {

@@ -37,7 +37,8 @@ extension HostilePeer {
         HostilePeer(
             "101 behind 100", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\nEVIL",
             .refused(.unexpectedUpgrade, at: 0)),
-        HostilePeer("100 and no more", "HTTP/1.1 100 Continue\r\n\r\n", .truncated, closes: true),
+        HostilePeer(
+            "100 and no more", "HTTP/1.1 100 Continue\r\n\r\n", .refused(.emptyResponse, at: 0), closes: true),
         HostilePeer(
             "100 behind the final response", final + "HTTP/1.1 100 Continue\r\n\r\n",
             .answered("hello", isKept: false)),

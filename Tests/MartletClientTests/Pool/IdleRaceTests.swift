@@ -33,6 +33,33 @@ struct IdleRaceTests {
         }
     }
 
+    @Test("What another request gives back meanwhile is no fresh connection")
+    func oldCompanion() async throws {
+        // The first answers late, and is given back while the second's successor is being made; it is as old as that.
+        let late = ServerScript(
+            .expectRequestHead, .signal("asked"), .await("free"), .sendEmpty, .awaitClose, .signal("closed"))
+        try await TestOrigin.withOrigin(scripts: late, IdleRaceTests.dying(.close), IdleRaceTests.sound) {
+            origin in
+            let resolver = GatedResolver(freeCount: 2)
+            let session = HTTPSession.own { $0.resolver = resolver }
+            let base = "http://origin.test:\(origin.port)"
+            let slow = Task { try await session.get("\(base)/slow") }
+            try await origin.signals.wait(for: "asked")
+            _ = try await session.get("\(base)/quick")
+            let last = Task { try await session.get("\(base)/last") }
+            // The second has died under it, and a third is being opened.
+            while resolver.askedCount < 3 { await Task.yield() }
+            origin.signals.raise("free")
+            _ = try await slow.value
+            try await origin.signals.wait(for: "closed")
+            resolver.open()
+            let exchange = try await last.value
+            #expect(exchange.text == "ok" && exchange.metrics.attempts == 2)
+            #expect(!exchange.metrics.isConnectionReused)
+            #expect(origin.connectionCount == 3)
+        }
+    }
+
     @Test("A PUT with a body that can be sent again is", arguments: Ending.allCases)
     func put(_ ending: Ending) async throws {
         let second = ServerScript(.expectRequestHead, .expect("hello"), .sendOK, .awaitClose)

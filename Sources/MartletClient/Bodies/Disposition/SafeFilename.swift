@@ -13,11 +13,12 @@ package struct SafeFilename: Hashable, Sendable {
     /// Slashes of both kinds separate components, of which the last counts, and so does the colon of a drive letter.
     /// Control characters and those that turn the direction of writing go; blanks and dots at the end, blanks at the
     /// beginning, and the dots that would hide the file, go too. A name that is too long loses its end, but not its
-    /// extension. Nothing is percent-decoded.
+    /// extension. `.martlet-`, as in the names of what a download keeps beside its file, becomes `_martlet-`. Nothing is
+    /// percent-decoded.
     /// - Parameter allowsDotFile: Whether the name may begin with a dot.
     package init?(_ proposed: String, allowsDotFile: Bool = false) {
         if SafeFilename.isPlain(proposed) {
-            text = proposed
+            text = SafeFilename.unreserved(proposed)
             return
         }
         var scalars = proposed.unicodeScalars[...]
@@ -39,7 +40,15 @@ package struct SafeFilename: Hashable, Sendable {
         }
         let text = SafeFilename.shortened(kept)
         guard !text.isEmpty, text != ".", text != ".." else { return nil }
-        self.text = text
+        self.text = SafeFilename.unreserved(text)
+    }
+
+    /// A name that none of those can be that downloads keep beside their targets (`X.martlet-part`, `X.martlet-record`): what
+    /// a peer puts there would be taken for what came of another file.
+    private static func unreserved(_ name: String) -> String {
+        guard name.utf8.count > 9, name.contains(".martlet-") else { return name }
+        return name.split(separator: ".martlet-", omittingEmptySubsequences: false).joined(
+            separator: "_martlet-")
     }
 
     /// Whether a name is of ASCII's letters, digits, `-`, `_` and dots within: then nothing is to be changed, as in most.

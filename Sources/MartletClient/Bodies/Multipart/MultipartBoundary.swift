@@ -1,6 +1,7 @@
 /// What stands between the parts of a form (RFC 2046 §5.1.1).
 struct MultipartBoundary: Hashable, Sendable {
-    /// The boundary as `Content-Type` says it: 48 characters of the 70 there may be, none of which needs quotes.
+    /// The boundary: 48 characters of the 70 there may be, none of which needs quotes in `Content-Type`; or one that somebody
+    /// chose.
     let text: String
 
     /// Draws a boundary of 160 random bits that occurs in no part held in memory.
@@ -10,6 +11,15 @@ struct MultipartBoundary: Hashable, Sendable {
         var boundary = MultipartBoundary(using: &generator)
         while parts.contains(where: boundary.occurs) { boundary = MultipartBoundary(using: &generator) }
         self = boundary
+    }
+
+    /// A boundary that somebody chose; `nil` where it can be none (RFC 2046 §5.1.1).
+    init?(_ text: String) {
+        let isValid = text.utf8.allSatisfy { byte in
+            (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || "'()+_,-./:=? ".utf8.contains(byte)
+        }
+        guard isValid, (1...70).contains(text.utf8.count), text.utf8.last != 0x20 else { return nil }
+        self.text = text
     }
 
     /// Draws a boundary.

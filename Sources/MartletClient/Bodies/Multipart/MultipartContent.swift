@@ -63,6 +63,21 @@ struct MultipartContent: Sendable {
         return replay
     }
 
+    /// Whether nothing was read of what can be read but once.
+    var isWhole: Bool {
+        segments.allSatisfy { segment in
+            if case .body(let body, _) = segment { body.isWhole } else { true }
+        }
+    }
+
+    /// Takes back what can be read but once.
+    /// - Returns: Whether nothing was read of it.
+    func takeBack() -> Bool {
+        segments.allSatisfy { segment in
+            if case .body(let body, _) = segment { body.takeBack() } else { true }
+        }
+    }
+
     /// Bytes in all, as far as that is known without looking.
     var length: UInt64? {
         var sum: UInt64 = 0
@@ -111,7 +126,7 @@ struct MultipartContent: Sendable {
             case .stream(let length, let open):
                 return (.source(open(), length: length, part: part), length)
             case .once(let length, let once):
-                guard let source = once.take() else { throw MultipartError.partNotReplayable(part: part) }
+                guard let source = once.open() else { throw MultipartError.partNotReplayable(part: part) }
                 return (.source(source, length: length, part: part), length)
             case .multipart(let content):
                 let (source, length) = try await content.open()

@@ -119,22 +119,30 @@ extension HTTPBody {
     }
 
     /// A form whose names are quoted in a way of its own.
+    /// - Parameter boundary: What its parts are told apart by, where the caller says so in a `Content-Type` of its own;
+    ///   nothing looks whether it occurs in one of them. One that can be none, by ``isBoundary(_:)``,
+    ///   is passed over.
     package static func multipart(
-        quoting: MultipartQuoting, _ build: (inout MultipartForm) -> Void
+        quoting: MultipartQuoting, boundary: String? = nil, _ build: (inout MultipartForm) -> Void
     ) -> HTTPBody {
         var generator = SystemRandomNumberGenerator()
-        return multipart(using: &generator, quoting: quoting, build)
+        return multipart(using: &generator, quoting: quoting, boundary: boundary, build)
     }
+
+    /// Whether a text can be what the parts of a form are told apart by.
+    package static func isBoundary(_ text: String) -> Bool { MultipartBoundary(text) != nil }
 
     /// A form whose boundary another generator draws.
     package static func multipart(
         using generator: inout some RandomNumberGenerator, quoting: MultipartQuoting = .percent,
-        _ build: (inout MultipartForm) -> Void
+        boundary: String? = nil, _ build: (inout MultipartForm) -> Void
     ) -> HTTPBody {
         var form = MultipartForm(quoting: quoting)
         build(&form)
         if let failure = form.failure { return HTTPBody(.failure(failure), contentType: nil) }
-        let boundary = MultipartBoundary(for: form.parts, using: &generator)
+        let boundary =
+            boundary.flatMap { MultipartBoundary($0) }
+            ?? MultipartBoundary(for: form.parts, using: &generator)
         let content = MultipartContent(parts: form.parts, boundary: boundary)
         return HTTPBody(.multipart(content), contentType: "multipart/form-data; boundary=\(boundary.text)")
     }

@@ -9,6 +9,8 @@ struct DecodedResource: Hashable, Sendable {
     private let decompresses: Bool?
     /// Whether the body comes as it stands on the wire.
     private let isRaw: Bool
+    /// Whether it ends with the connection, whatever is said of its length.
+    private let ignoresContentLength: Bool
     /// What is not sent: `Accept-Encoding`, say, on which the body's form depends.
     private let omittedFields: Set<HTTPField.Name>
 
@@ -18,6 +20,7 @@ struct DecodedResource: Hashable, Sendable {
         self.secretURL = secretURL
         decompresses = options.decompresses
         isRaw = options.isRaw
+        ignoresContentLength = options.ignoresContentLength
         omittedFields = options.omittedFields
     }
 

@@ -28,16 +28,18 @@ package struct ContentCodingPlan: Hashable, Sendable {
         var count = 0
         for value in fieldValues {
             for member in value.utf8.split(separator: UInt8(ascii: ",")) {
-                let name = Substring(member).drop(while: ContentCodingPlan.isBlank)
-                let trimmed = String(name.reversed().drop(while: ContentCodingPlan.isBlank).reversed())
-                guard !trimmed.isEmpty else { continue }
+                let name = member.drop(while: ContentCodingPlan.isBlank)
+                guard let end = name.lastIndex(where: { !ContentCodingPlan.isBlank($0) }) else { continue }
+                let trimmed = Substring(name[...end])
                 count += 1
                 guard count <= limits.maximumCodings else {
                     throw .tooManyCodings(limit: limits.maximumCodings)
                 }
-                if let coding = ContentCoding(name: trimmed) {
+                // No coding has a name of that length: it is not worth a copy.
+                let short = trimmed.utf8.count <= 40 ? String(trimmed) : nil
+                if let coding = short.flatMap({ ContentCoding(name: $0) }) {
                     codings.append(coding)
-                } else if trimmed.lowercased() != "identity" {
+                } else if short?.lowercased() != "identity" {
                     firstUnknown = firstUnknown ?? String(trimmed.prefix(40))
                 }
             }
@@ -47,5 +49,5 @@ package struct ContentCodingPlan: Hashable, Sendable {
         isPassedThrough = firstUnknown != nil
     }
 
-    private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 }

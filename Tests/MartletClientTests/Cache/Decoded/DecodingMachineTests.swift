@@ -193,7 +193,7 @@ struct DecodingMachineTests {
         }
         let different = [
             other { $0.priority = .high }, other { $0.order = .lastComeFirstServed },
-            other { $0.isRaw = true },
+            other { $0.isRaw = true }, other { $0.ignoresContentLength = true },
             other { $0.decompresses = false }, other { $0.bodyLimit = 1 }, other { $0.usesCookies = false },
             other { $0.timeouts = Timeouts() }, other { $0.omittedFields = [.accept] },
             other { $0.redirects = .refuse }, other { $0.retry = .never }, other { $0.version = .http10 },
