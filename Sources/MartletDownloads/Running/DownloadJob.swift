@@ -154,19 +154,44 @@ package final class DownloadJob: Sendable {
     /// The request for a question.
     func request(_ question: DownloadQuestion) throws -> HTTPRequest {
         var fields = plan.options.headers
-        // Credentials are for the origin that they were given for.
-        if question.url.origin != url.origin { fields = fields.withoutSecrets }
+        if isElsewhere(question) {
+            fields = fields.withoutSecrets
+            for name in redirects.fieldsOfOrigin { fields[name] = nil }
+        }
         fields[.acceptEncoding] = "identity"
         fields[.range] = question.rangeField
         fields[.ifRange] = question.condition
         return HTTPRequest(method: .get, url: question.url, headerFields: fields)
     }
 
+    /// What redirects take along.
+    private var redirects: RedirectPolicy {
+        plan.options.request.redirects ?? session.configuration.redirects
+    }
+
+    /// Whether a question goes to another origin than the file's own, to which a redirect led: credentials are for the origin
+    /// that they were given for.
+    private func isElsewhere(_ question: DownloadQuestion) -> Bool {
+        question.url.origin != url.origin && !redirects.trustsOtherOrigins
+    }
+
     /// What each request does otherwise than the session.
-    var requestOptions: RequestOptions {
+    func requestOptions(for question: DownloadQuestion) -> RequestOptions {
         var options = plan.options.request
+        if isElsewhere(question) {
+            var authentication = options.authentication ?? session.configuration.authentication
+            authentication.credentials = nil
+            authentication.tokens = nil
+            // Nor in the clear because a redirect says so.
+            if url.scheme == .https, question.url.scheme == .http { authentication.netrc = nil }
+            options.authentication = authentication
+            options.omittedFields.formUnion(redirects.fieldsOfOrigin.filter { $0.canonicalName != "host" })
+        }
         options.retry = .never
         options.decompresses = false
+        // What is missing has to be known, and what comes to be the file's bytes.
+        options.isRaw = false
+        if options.ignoresContentLength { options.ignoresContentLength = false }
         options.bodyLimit = nil
         options.bandwidthGroup = bandwidth
         var timeouts = options.timeouts ?? session.configuration.timeouts
@@ -180,13 +205,13 @@ package final class DownloadJob: Sendable {
 
     // MARK: Files
 
-    /// Whether what a record claims may be kept: it is of this URL, but for its query, which may be a signature; or of one
-    /// where the file was before.
+    /// Whether what a record claims may be kept: it is of this URL, but for what signs its query; or of one where the file was
+    /// before.
     func vouches(for record: ResumeRecord) -> Bool {
         let (url, earlier) = state.withLock { ($0.url, $0.earlier) }
         return ([url] + earlier).contains { known in
             record.url == known.absoluteForm
-                || record.url.prefix { $0 != "?" } == known.absoluteForm.prefix { $0 != "?" }
+                || SignedURL.unsigned(record.url) == SignedURL.unsigned(known.absoluteForm)
         }
     }
 
@@ -267,6 +292,7 @@ package final class DownloadJob: Sendable {
             let isThere = DownloadJob.kind(of: names.target, files)
             let isTaken = isThere != nil
             if isTaken, collision == .fail || (collision == .overwrite && isThere == .folder) {
+                DownloadJob.removeOrphans(of: names, files)
                 throw HTTPError(
                     .fileExists, phase: .preparing,
                     message:
@@ -282,6 +308,15 @@ package final class DownloadJob: Sendable {
         throw HTTPError(
             .fileExists, phase: .preparing,
             message: "\(first.target): there are files of that name, up to number 999")
+    }
+
+    /// Removes what a run left beside the file that it had given its name when it was killed: a record without its bytes says
+    /// nothing.
+    private static func removeOrphans(of names: PartNames, _ files: any FileSystem) {
+        guard kind(of: names.part, files) == nil else { return }
+        for path in [names.record, names.nextRecord, names.nextPart] where kind(of: path, files) == .file {
+            try? files.remove(path)
+        }
     }
 
     private static func kind(of path: String, _ files: any FileSystem) -> FileStatus.Kind? {

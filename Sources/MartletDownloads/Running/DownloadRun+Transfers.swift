@@ -25,7 +25,7 @@ extension DownloadRun {
         do {
             let request = try job.request(question)
             end = try await session.streamDetailed(
-                request, to: question.url, options: job.requestOptions, control: control
+                request, to: question.url, options: job.requestOptions(for: question), control: control
             ) { response in
                 try await self.receive(question, response)
             }

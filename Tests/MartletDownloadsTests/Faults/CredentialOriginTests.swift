@@ -1,0 +1,83 @@
+import Foundation
+import Martlet
+import MartletTesting
+import Testing
+
+@testable import MartletDownloads
+
+/// What a server is told that a redirect led to, and that is asked for the rest directly.
+@Suite("Credentials of a download whose file is elsewhere")
+struct CredentialOriginTests {
+    /// A way to say who is calling.
+    enum Way: CaseIterable, Sendable {
+        case basic, any, digest, bearer, tokens, userInfo, ofTheSession, defaultField, declaredSecret
+
+        /// What the first origin is sent unasked.
+        var isUnasked: Bool { self != .any && self != .digest }
+    }
+
+    private struct Tokens: TokenProvider {
+        func token() async throws -> String { "secret" }
+        func refresh(after token: String) async throws -> String { "secret" }
+    }
+
+    @Test(
+        "N14: only the origin that they were given for gets them, also when what is missing is asked for directly",
+        arguments: Way.allCases, [1, 4])
+    func kept(_ way: Way, _ segments: Int) async throws {
+        let asking = "Basic realm=\"r\", Digest realm=\"r\", nonce=\"n\", qop=\"auth\", Bearer"
+        let conduct = RangeConduct(
+            Samples.one,
+            acts: [
+                .cut(request: 1, after: Samples.cut),
+                // It asks for them where they do not come unasked.
+                .answer(
+                    from: 2, through: 2,
+                    OriginResponse(401, fields: ["WWW-Authenticate": asking], body: .text("who?"))),
+            ])
+        try await RangeScene.with(conduct) { scene in
+            try await TestOrigin.withOrigin { request in
+                guard way.isUnasked || request.fields["Authorization"] != nil else {
+                    return OriginResponse(401, fields: ["WWW-Authenticate": asking])
+                }
+                return .redirect(to: "http://localhost:\(scene.origin.port)/elsewhere")
+            } run: { front in
+                var options = RangeScene.options { $0.segments = segments }
+                var session = scene.session
+                var url = front.url("/file")
+                switch way {
+                case .basic:
+                    options.request.authentication = .init(
+                        credentials: .basic(user: "me", password: "secret"))
+                case .any:
+                    options.request.authentication = .init(credentials: .any(user: "me", password: "secret"))
+                case .digest:
+                    options.request.authentication = .init(
+                        credentials: .digest(user: "me", password: "secret"))
+                case .bearer: options.request.authentication = .init(credentials: .bearer("secret"))
+                case .tokens: options.request.authentication = .init(tokens: SingleFlightTokens(Tokens()))
+                case .userInfo: url = url.replacing("http://", with: "http://me:secret@")
+                case .ofTheSession:
+                    session = session.with {
+                        $0.authentication.credentials = .basic(user: "me", password: "secret")
+                    }
+                case .defaultField: session = session.with { $0.headers[.authorization] = "Bearer secret" }
+                case .declaredSecret:
+                    let name = try #require(HTTPField.Name("X-Api-Key"))
+                    options.headers[name] = "secret"
+                    session = session.with { $0.redirects.secretFields = [name] }
+                }
+                _ = try? await session.download(url, to: .file(scene.path), options: options)
+                #expect(scene.ranges.requests.count >= 2)
+                for request in scene.ranges.requests {
+                    #expect(request.fields["Authorization"] == nil, "\(way)")
+                    #expect(request.fields["X-Api-Key"] == nil)
+                }
+                #expect(
+                    front.requests.contains {
+                        $0.fields.contains("Authorization") || $0.fields.contains("X-Api-Key")
+                    })
+            }
+        }
+    }
+}
