@@ -6,10 +6,17 @@ struct SecretFields: Sendable {
         "authorization", "cookie", "proxy-authorization", "set-cookie", "authentication-info",
         "proxy-authentication-info",
     ]
-    private let names: Set<String>
+    private var names: Set<String>
 
     init(_ declared: Set<HTTPField.Name>) {
         names = SecretFields.always.union(declared.map(\.canonicalName))
+    }
+
+    /// These, and more by their names.
+    func adding(_ more: [String]) -> SecretFields {
+        var all = self
+        all.names.formUnion(more.compactMap { HTTPField.Name($0)?.canonicalName })
+        return all
     }
 
     /// Fields without the secret ones, and those.

@@ -75,6 +75,7 @@ struct OfflineAttempt: Sendable {
         // What is not written down does not go to another origin either.
         var redirects = options.redirects ?? session.configuration.redirects
         redirects.secretFields.formUnion(declaredSecrets)
+        redirects.secretFields.formUnion(self.request.secretFields.compactMap { HTTPField.Name($0) })
         options.redirects = redirects
         // What is stored is no answer of the server's to this request.
         if request.method == .get || request.method == .head { options.cacheMode = .reload }

@@ -196,8 +196,12 @@ extension OfflineQueue {
             try await store.save(request)
         } catch {
             if let ticket = held[id]?.summary.ticket { log.add(.fileFailed(ticket, error)) }
-            end(id, .later(.storage, atLeast: nil, message: error.description))
-            return nil
+            // One that may be sent twice needs no note; and a disk that is full gets room by what is delivered alone. Of another
+            // fault it is not known whether what was delivered can be removed.
+            guard error.code == .diskFull, held[id]?.summary.isRepeatable == true else {
+                end(id, .later(.storage, atLeast: nil, message: error.description))
+                return nil
+            }
         }
         guard let entry = held[id] else { return nil }
         held[id]?.summary.attempts = Int(request.attempts)
@@ -206,7 +210,8 @@ extension OfflineQueue {
         return OfflineAttempt(
             session: session, request: request, body: body, secretFields: entry.secretFields,
             credentials: credentials, options: entry.firstOptions ?? options.request,
-            rule: ReplayRule(request, secrets: secrets), declaredSecrets: options.secretFields)
+            rule: ReplayRule(request, secrets: secrets.adding(request.secretFields)),
+            declaredSecrets: options.secretFields)
     }
 
     /// The body of a request; `nil` where it is not what it was.

@@ -119,6 +119,35 @@ struct FullTests {
         }
     }
 
+    @Test("On a full disk what may be sent twice is sent, and so makes room; the rest waits")
+    func drained() async throws {
+        try await OfflineScene.run { scene in
+            let first = try await scene.queue { $0.isSending = false }
+            for number in 0..<3 {
+                try await first.submit(try scene.request(), body: .text("\(number)"), lane: "keyed")
+            }
+            var once = OfflineSubmission(lane: "once")
+            once.key = .none
+            try await first.submit(try scene.request(), body: .text("once"), as: once)
+            await first.close()
+            // Nothing is written to what a request is kept in; the lock is another matter.
+            let files = FaultyFileSystem()
+            for call in [FaultyFileSystem.Call.create, .write] {
+                files.fail(
+                    FaultyFileSystem.Fault(call, path: ".request", after: 0, times: .max, code: ENOSPC))
+            }
+            let queue = try await OfflineQueue(
+                session: OfflineScene.session, directory: scene.folder.directory,
+                options: OfflineQueueOptions(backoff: OfflineScene.soon), files: files)
+            while await queue.pendingCount > 1 { await Task.yield() }
+            #expect(scene.origin.requests.count == 3)
+            files.mend()
+            try await queue.drained
+            #expect(scene.origin.requests.count == 4)
+            await queue.close()
+        }
+    }
+
     @Test("A disk that fails under a delivery loses and doubles nothing: the end is written down later")
     func failingEnds() async throws {
         for call in [FaultyFileSystem.Call.remove, .sync, .create, .write, .rename] {
