@@ -1,7 +1,6 @@
 import Glibc
 import Martlet
 import MartletTransport
-import Synchronization
 import SystemPackage
 
 /// Standard input, or what a file has that is no plain one, piece by piece: pipes, devices, terminals.

@@ -40,7 +40,7 @@ actor HARFile {
     func append(_ report: TransferReport, _ plan: TransferPlan, _ failure: (any Error)?) async {
         for step in report.steps {
             if let exchange = step.exchange {
-                await add(exchange, plan, step.passedHeads.compactMap(\.sentBytes).last)
+                await add(exchange, plan, step.passedHeads.lastSentBytes)
             } else {
                 let request = HTTPRequest(method: step.hop.method, url: step.hop.url.withoutUserInfo)
                 let error = StepFailure(description: step.hop.error?.rawValue ?? "no answer")
@@ -49,7 +49,7 @@ actor HARFile {
             }
         }
         if let exchange = report.exchange {
-            await add(exchange, plan, report.passedHeads.compactMap(\.sentBytes).last, failure)
+            await add(exchange, plan, report.passedHeads.lastSentBytes, failure)
         } else if let failure {
             let elapsed = ContinuousClock.now - report.start
             var metrics = HTTPMetrics()

@@ -17,3 +17,8 @@ enum PassedHead: Sendable {
         if case .received(let head) = self { HeadText.bytes(of: head) } else { nil }
     }
 }
+
+extension [PassedHead] {
+    /// The request that was sent last, as its bytes.
+    var lastSentBytes: [UInt8]? { lazy.compactMap(\.sentBytes).last }
+}

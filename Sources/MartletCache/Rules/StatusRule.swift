@@ -8,8 +8,8 @@ package enum StatusRule {
         }
     }
 
-    /// Whether a response with it is never stored, whatever it says: those that RFC 6585 §3–6 forbids to store, and what a proxy
-    /// says in its own name.
+    /// Whether a response with it is never stored, whatever it says: parts, what says that nothing was modified, what a proxy says
+    /// in its own name, and those that RFC 6585 §3–6 forbids to store.
     static func isNeverStored(_ status: Int) -> Bool {
         switch status {
         case 206, 304, 407, 428, 429, 431, 511: true

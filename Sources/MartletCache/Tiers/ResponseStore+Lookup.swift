@@ -4,7 +4,8 @@ extension ResponseStore {
     /// The variants of a key that memory holds, where those are all; none of them counts as used. It takes no time.
     package func inMemory(_ key: CacheKey) -> [StoredResponse] {
         let found = memory.responses(of: key)
-        guard let first = found.first, isOutdated(first.head) || found.count > 1 else { return found }
+        // As good as always none is, and the list stays the one that it was.
+        guard found.contains(where: { isOutdated($0.head) }) else { return found }
         return found.filter { !isOutdated($0.head) }
     }
 
@@ -36,14 +37,13 @@ extension ResponseStore {
         guard changing.withLockIfAvailable({ $0.leaving.isEmpty }) == true else { return nil }
         let seen = changes.withLock { $0.epoch }
         let held = memory.variants(of: key)
-        guard let readers = disk.variantsAtHand(of: key) else { return nil }
-        return join(held, readers.filter { !isOutdated($0.head) }, seen: seen)
+        return disk.variantsAtHand(of: key).map { join(held, $0, seen: seen) }
     }
 
     private func join(
         _ held: [MemoryEntry], _ readers: [EntryReader], seen: InvalidationLedger.Epoch
     ) -> [StoredResponse] {
-        var (held, readers) = (held.filter { !isOutdated($0.head) }, readers)
+        var (held, readers) = (held.filter { !isOutdated($0.head) }, readers.filter { !isOutdated($0.head) })
         for entry in held {
             let rivals = VariantRule.displaced(by: entry.head, in: readers.map(\.head), limit: .max)
             let newer = rivals.map { readers[$0] }.filter { $0.head.responseTime > entry.head.responseTime }

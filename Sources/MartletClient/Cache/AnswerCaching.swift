@@ -30,9 +30,8 @@ final class AnswerCaching: Sendable {
         self.isPreview = isPreview
     }
 
-    /// Whether nothing but the cache might answer, and it had nothing: whatever is stored is a hit, be it a 504 as well, or
-    /// stands in for what the network said.
-    var isUnsatisfied: Bool { source == .cache && !status.isHit && status.forwarding == nil }
+    /// Whether nothing but the cache might answer, and it had nothing: whatever is stored is a hit, be it a 504 as well.
+    var isUnsatisfied: Bool { source == .cache && !status.isHit }
 
     /// Takes what stands in for the answer, which counts from now on.
     func useFallback() -> Answer? {

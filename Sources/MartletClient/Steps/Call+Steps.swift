@@ -73,7 +73,7 @@ extension Call {
             for name in redirectPolicy.fieldsOfOrigin where fields[name] == self.fields[name] {
                 fields[name] = nil
             }
-            options.omittedFields.formUnion(redirectPolicy.fieldsOfOrigin.subtracting([.hostField]))
+            options.omittedFields.formUnion(redirectPolicy.defaultsOfOrigin)
         }
         return try Call(
             request.method, fields, url: url, body: body, options: options, settings: settings,
@@ -101,7 +101,7 @@ extension Call {
         if redirect.dropsBody { options.trailers = HTTPFields() }
         if redirect.leavesOrigin, !rule.policy.trustsOtherOrigins {
             // The session's own fields are meant for where calls begin.
-            options.omittedFields.formUnion(rule.policy.fieldsOfOrigin.subtracting([.hostField]))
+            options.omittedFields.formUnion(rule.policy.defaultsOfOrigin)
         }
         return try Call(
             redirect.method, rule.fields(fields, after: redirect), url: redirect.url,

@@ -41,4 +41,7 @@ public struct RedirectPolicy: Hashable, Sendable {
     package var fieldsOfOrigin: Set<HTTPField.Name> {
         secretFields.union([.authorization, .cookie, .proxyAuthorization, .hostField])
     }
+
+    /// The session's defaults that are not sent elsewhere. `Host` is never one of those: each URL has its own.
+    package var defaultsOfOrigin: Set<HTTPField.Name> { fieldsOfOrigin.subtracting([.hostField]) }
 }

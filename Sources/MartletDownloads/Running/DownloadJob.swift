@@ -185,7 +185,7 @@ package final class DownloadJob: Sendable {
             // Nor in the clear because a redirect says so.
             if url.scheme == .https, question.url.scheme == .http { authentication.netrc = nil }
             options.authentication = authentication
-            options.omittedFields.formUnion(redirects.fieldsOfOrigin.filter { $0.canonicalName != "host" })
+            options.omittedFields.formUnion(redirects.defaultsOfOrigin)
         }
         options.retry = .never
         options.decompresses = false
