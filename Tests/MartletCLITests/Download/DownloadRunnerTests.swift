@@ -87,7 +87,8 @@ struct DownloadRunnerTests {
         #expect(status.code == 130)
         #expect(downloads.fakes.count == 3)
         #expect(downloads.stopCount >= 1)
-        for fake in downloads.fakes.dropFirst() {
+        // The first two begin at once, in either order.
+        for fake in downloads.fakes where fake.plan.number != 1 {
             if case .paused = fake.status.state {
             } else {
                 Issue.record("\(fake.plan.number) was not stopped")
