@@ -16,6 +16,7 @@ struct BatchEngine: Sendable {
 
     /// Runs until the input ends and the last reply is written.
     func run() async -> ExitStatus {
+        await KeyLogPlan.warn()
         let reader = LineReader(limit: BatchEngine.lineLimit)
         var session = BatchSession(parallel: parallel, cache: cache)
         let status = await withTaskGroup(of: ExitStatus.self) { group in

@@ -26,7 +26,7 @@ struct BatchSession: Sendable {
         configuration.pool.connectionsPerHost = max(configuration.pool.connectionsPerHost, parallel)
         configuration.pool.idleConnectionsPerHost = configuration.pool.connectionsPerHost
         configuration.pool.totalConnections = max(configuration.pool.totalConnections, parallel)
-        if let file = Environment["SSLKEYLOGFILE"], !file.isEmpty { configuration.tls.keyLogFile = file }
+        configuration.tls.keyLogFile = KeyLogPlan.file
         configuration.redirects = .refuse
         configuration.cache = cache
         base = HTTPSession(configuration: configuration)

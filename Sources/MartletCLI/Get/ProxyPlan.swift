@@ -30,7 +30,7 @@ enum ProxyPlan {
         if let address = wish.address {
             guard !address.isEmpty else { return .none }
             do throws(HTTPURL.ParseError) {
-                settings = .server(try ProxyServer(address, tls: tls(wish)))
+                settings = .server(try ProxyServer(address))
             } catch {
                 throw UsageError("the proxy's address cannot be used: \(error)", status: .unresolvedProxy)
             }
@@ -40,6 +40,7 @@ enum ProxyPlan {
         } else if let exceptions = wish.exceptions {
             settings = settings.bypassingOnly(ProxyBypass(exceptions))
         }
+        if let tls = tls(wish) { settings = settings.withTLS(tls) }
         if let user = wish.user { settings = settings.withCredentials(try credentials(user)) }
         switch wish.scheme {
         case .basic: break
@@ -57,7 +58,9 @@ enum ProxyPlan {
             user: String(text[..<colon]), password: text.rest(behind: colon))
     }
 
-    private static func tls(_ wish: Wish) -> TLSSettings {
+    /// What TLS with an HTTPS proxy demands; `nil` for what it does by default.
+    private static func tls(_ wish: Wish) -> TLSSettings? {
+        guard wish.acceptsAnyCertificate || wish.authorityFile != nil else { return nil }
         var tls = TLSSettings()
         if wish.acceptsAnyCertificate {
             tls.trust = .dangerouslyAcceptingAnyCertificate

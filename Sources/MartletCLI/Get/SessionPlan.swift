@@ -48,7 +48,7 @@ enum SessionPlan {
         tls.cipherSuites = options.cipherSuites
         tls.usesSessionTickets = options.usesTickets
         if !options.offersProtocols { tls.applicationProtocols = [] }
-        if let file = Environment["SSLKEYLOGFILE"], !file.isEmpty { tls.keyLogFile = file }
+        tls.keyLogFile = KeyLogPlan.file
         if options.acceptsAnyCertificate {
             tls.trust = .dangerouslyAcceptingAnyCertificate
             tls.verifiesHostName = false

@@ -28,6 +28,8 @@ public struct ProxySettings: Sendable {
     private var credentials: ProxyCredentials?
     /// What becomes of the credentials that a proxy has, or is given here.
     private var change: (@Sendable (inout ProxyCredentials) -> Void)?
+    /// What TLS with an HTTPS proxy demands, in place of what its own settings say.
+    private var tls: TLSSettings?
     private(set) var tunnelsEverything = false
 
     private init(_ rule: Rule) {
@@ -149,6 +151,14 @@ public struct ProxySettings: Sendable {
         return copy
     }
 
+    /// The same, and where it comes to an HTTPS proxy, TLS with that proxy demands this, in place of what its own settings
+    /// say.
+    package func withTLS(_ tls: TLSSettings) -> ProxySettings {
+        var copy = self
+        copy.tls = tls
+        return copy
+    }
+
     /// The same, and whichever proxy it comes to is asked for a tunnel for `http` URLs as well, as curl's
     /// `--proxytunnel`.
     public func tunnellingEverything() -> ProxySettings {
@@ -183,6 +193,7 @@ public struct ProxySettings: Sendable {
             case .selector(let select): select(request())
             }
         guard var server = found else { return nil }
+        if let tls, server.kind == .https { server = server.withTLS(tls) }
         if let credentials { server = server.withCredentials(credentials) }
         if let change, var changed = server.credentials {
             change(&changed)

@@ -1,3 +1,5 @@
+import COpenSSL
+
 /// Runs a ``ConnectRaceMachine``: starts and closes the sockets it names, waits for the first thing to happen, tells it.
 struct ConnectRace: Sendable {
     typealias Machine = ConnectRaceMachine<SocketAddress, TransportError>
@@ -10,7 +12,7 @@ struct ConnectRace: Sendable {
         var phase = DialError.Phase.connecting
         /// The address that won.
         var address: SocketAddress?
-        /// Addresses that could not be connected to.
+        /// Addresses that could not be connected to, or where the TLS handshake came to nothing.
         var failedAddresses: [SocketAddress] = []
         /// When the connection stood.
         var connected: MonotonicTime?
@@ -44,7 +46,9 @@ struct ConnectRace: Sendable {
             race: while true {
                 for attempt in effects.cancels { sockets.removeValue(forKey: attempt)?.socket.close() }
                 if let failures = effects.failures {
-                    outcome.result = .failure(ConnectRace.summary(failures, destination))
+                    let error = ConnectRace.summary(failures, destination)
+                    if case .tls = error { outcome.phase = .securing }
+                    outcome.result = .failure(error)
                     break
                 }
                 if let winner = effects.winner, let attempt = sockets.removeValue(forKey: winner) {
@@ -60,6 +64,9 @@ struct ConnectRace: Sendable {
                     case .failure(let error):
                         attempt.socket.close()
                         outcome.phase = .securing
+                        if ConnectRace.isFaultOfAddress(error) {
+                            outcome.failedAddresses.append(attempt.address)
+                        }
                         if ConnectRace.isFinal(error) {
                             outcome.result = .failure(error)
                             break race
@@ -146,9 +153,7 @@ struct ConnectRace: Sendable {
             } catch {
                 attempt.socket.close()
                 outcome.result = .failure(alone(address, error))
-                if outcome.connected == nil, !ConnectRace.isFinal(error) {
-                    outcome.failedAddresses = [address]
-                }
+                if ConnectRace.isFaultOfAddress(error) { outcome.failedAddresses = [address] }
             }
         }
         return outcome
@@ -185,17 +190,38 @@ struct ConnectRace: Sendable {
         }
     }
 
-    /// Whether trying another address is out of the question: the time is up, the dial was cancelled, or a certificate,
-    /// theirs or ours, was refused. An address where something else than TLS answers is like one where nobody does.
-    private static func isFinal(_ error: TransportError) -> Bool {
+    /// Whether trying another address is out of the question: the time is up, the dial was cancelled, a certificate,
+    /// theirs or ours, was refused, or the settings of both sides do not go together. An address where something else
+    /// than TLS answers, or an alert that tells of trouble at that place, is like one where nobody does.
+    static func isFinal(_ error: TransportError) -> Bool {
         switch error {
         case .timedOut, .interrupted: true
         case .tls(let error):
             switch error.kind {
             case .handshake, .truncated: false
+            case .alert(let number, _): ConnectRace.finalAlerts.contains(Int32(truncatingIfNeeded: number))
             default: true
             }
         case .resolution, .connect, .system, .closed, .addressLost: false
+        }
+    }
+
+    /// The alerts that every address of a host would answer by: those about certificates, and those about what both sides
+    /// are set up for.
+    private static let finalAlerts: Set<Int32> = [
+        SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
+        SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED,
+        SSL_AD_CERTIFICATE_REQUIRED, SSL_AD_PROTOCOL_VERSION, SSL_AD_INSUFFICIENT_SECURITY,
+        SSL_AD_NO_APPLICATION_PROTOCOL,
+    ]
+
+    /// Whether an error speaks against the address, which is then tried last next time; neither certificates that were
+    /// refused nor a dial that was cancelled do.
+    static func isFaultOfAddress(_ error: TransportError) -> Bool {
+        switch error {
+        case .timedOut: true
+        case .interrupted, .resolution, .addressLost: false
+        case .tls, .connect, .system, .closed: !isFinal(error)
         }
     }
 

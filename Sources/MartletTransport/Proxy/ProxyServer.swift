@@ -87,6 +87,13 @@ public struct ProxyServer: Hashable, Sendable {
             tunnelsEverything: tunnelsEverything)
     }
 
+    /// The same proxy, with other settings for TLS with it.
+    package func withTLS(_ tls: TLSSettings) -> ProxyServer {
+        ProxyServer(
+            kind: kind, host: host, port: port, credentials: credentials, tls: tls,
+            tunnelsEverything: tunnelsEverything)
+    }
+
     /// The same proxy, asked for a tunnel whatever the URL's scheme, or no longer.
     public func tunnellingEverything(_ isOn: Bool = true) -> ProxyServer {
         ProxyServer(

@@ -57,6 +57,7 @@ enum CertificateVerification {
     ) -> TLSError.Kind? {
         let rules = channel.context.verification
         if rules.revocation.acceptsExpiredLists || rules.revocation.acceptsMissingLists || rules.hasGivenRoots
+            || UnderscoreRule.concerns(channel.host)
         {
             unsafe X509_STORE_CTX_set_verify_cb(store, overlook)
         }
@@ -124,12 +125,18 @@ enum CertificateVerification {
         let revocation = rules.revocation
         let isOverlooked =
             switch unsafe X509_STORE_CTX_get_error(store) {
-            // What a root may be used for is for whoever gave it to say; `openssl req -x509` does not (RFC 5280 §6.1 looks at
-            // no extension of a trust anchor).
-            case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE:
+            // What a root may be used for is for whoever gave it to say, and `openssl req -x509` and older tools leave out
+            // what is demanded of authorities today (RFC 5280 §6.1 looks at no extension of a trust anchor).
+            case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE, X509_V_ERR_PATHLEN_WITHOUT_KU_KEY_CERT_SIGN,
+                X509_V_ERR_MISSING_SUBJECT_KEY_IDENTIFIER, X509_V_ERR_CA_BCONS_NOT_CRITICAL:
                 unsafe rules.hasGivenRoots
                     && X509_STORE_CTX_get_error_depth(store)
                         == martlet_chain_count(X509_STORE_CTX_get0_chain(store)) - 1
+            case X509_V_ERR_HOSTNAME_MISMATCH:
+                unsafe X509_STORE_CTX_get0_cert(store).map { leaf in
+                    unsafe UnderscoreRule.isNamed(
+                        channel.host, among: Certificate.names(of: leaf), suffixes: rules.suffixes)
+                } ?? false
             case X509_V_ERR_UNABLE_TO_GET_CRL: revocation.acceptsMissingLists
             case X509_V_ERR_CRL_HAS_EXPIRED: revocation.acceptsExpiredLists
             default: false

@@ -109,6 +109,12 @@ import COpenSSL
         }
     }
 
+    /// Tells servers of TLS 1.3 that they may ask for the certificate later, as some do for a part of a site alone
+    /// (RFC 8446 §4.2.6).
+    func offerPostHandshakeAuthentication() {
+        unsafe SSL_CTX_set_post_handshake_auth(context, 1)
+    }
+
     /// Has it noted that a server asks for a certificate, so that its refusal can be told for what it is.
     func noteCertificateRequests() {
         unsafe SSL_CTX_set_cert_cb(

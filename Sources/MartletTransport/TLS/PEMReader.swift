@@ -128,12 +128,12 @@ enum PEMReader {
         "-----BEGIN TRUSTED CERTIFICATE-----",
     ]
 
-    /// Whether bytes begin as every certificate, key and list in DER does: with a sequence, which no text begins with that
-    /// has an object of PEM in it.
+    /// Whether bytes are one object in DER, as every certificate, key and list is: a sequence. That of a small key begins
+    /// with two letters, as a text may, and so has to be as long as it says, or to have no hyphen.
     private static func isDER(_ bytes: [UInt8]) -> Bool {
         OpenSSLErrors.clear()
         guard bytes.count > 2, bytes[0] == 0x30 else { return false }
-        return bytes[1] >= 0x80
+        return bytes[1] >= 0x80 || bytes.count == 2 + Int(bytes[1])
             || !bytes.starts(with: "00".utf8)
                 && !bytes.prefix(4096).contains(UInt8(ascii: "-"))
     }

@@ -21,6 +21,10 @@ final class TLSChannel {
     var asksKernel = false
     /// Whether the peer has ended the TCP stream.
     var isAtEnd = false
+    /// How many bytes have come since the application got some last, or since the handshake.
+    var silentByteCount = 0
+    /// How many these may be before no more are received.
+    var silentByteLimit = TLSChannel.mostSilentBytes
     /// Why the peer's chain was refused.
     var refusal: TLSError.Kind?
     /// What the pins were compared with, where there are pins.
@@ -33,6 +37,13 @@ final class TLSChannel {
     var decision: TrustDecision?
     /// Whether the server has asked for a certificate.
     var wasAskedForCertificate = false
+
+    /// Tickets, new keys and what else TLS says by itself are a few hundred bytes, and a handshake is below 200 KiB. Whoever
+    /// sends nothing else would hold the thread that reads for as long as he likes, since OpenSSL takes all of it before it
+    /// returns: 256 KiB.
+    static let mostSilentBytes = 256 << 10
+    /// The same for one look at an idle connection, which is taken on the loop's thread: 32 KiB.
+    static let mostSilentBytesOfLook = 32 << 10
 
     init(
         socket: Socket, carrier: TLSStream? = nil, context: TLSContext, host: String,
@@ -47,6 +58,17 @@ final class TLSChannel {
 
     /// Receives from the socket.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
+        guard silentByteCount < silentByteLimit else {
+            let reason = "the peer has sent \(silentByteCount) bytes without any of the application's"
+            throw .tls(TLSError(.handshake(reason: reason), host: host))
+        }
+        let outcome = unsafe try receiveSome(into: buffer)
+        if case .bytes(let count) = outcome { silentByteCount += count }
+        return outcome
+    }
+
+    private func receiveSome(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome
+    {
         if let carrier { return unsafe try carrier.read(into: buffer) }
         guard asksKernel else { return unsafe try socket.receive(into: buffer) }
         // The latch stays as it is: at worst it promises bytes that were taken here.

@@ -39,7 +39,10 @@ import COpenSSL
         try builder.setVersions(settings.minimumVersion, settings.maximumVersion)
         try builder.setCiphers(settings)
         try builder.setOfferedProtocols(settings.applicationProtocols)
-        if let identity = settings.identity { try builder.use(identity) }
+        if let identity = settings.identity {
+            try builder.use(identity)
+            builder.offerPostHandshakeAuthentication()
+        }
         hasIdentity = settings.identity != nil
         builder.noteCertificateRequests()
         keyLog = try settings.keyLogFile.map { path throws(TLSError) in try ContextBuilder.keyLog(at: path) }

@@ -32,6 +32,8 @@ import COpenSSL
     private var hasEndedWriting = false
     private var hasSentCloseNotify = false
     private var hasHandshaken = false
+    /// Whether a session was offered to be resumed.
+    private var offersSession = false
 
     /// A client's engine.
     /// - Parameters:
@@ -76,6 +78,7 @@ import COpenSSL
         }
         if let key, let session = context.sessions?.take(for: key) {
             unsafe SSL_set_session(ssl, session.pointer)
+            offersSession = true
             channel.offeredEvidence = session.evidence
         }
         unsafe SSL_set_connect_state(ssl)
@@ -115,10 +118,18 @@ import COpenSSL
         case .moved:
             try checkPinsOfResumed()
             hasHandshaken = true
+            channel.silentByteCount = 0
             return nil
         case .paused(let pause): return pause
         case .endOfStream: throw .tls(TLSError(.truncated, host: channel.host))
         }
+    }
+
+    /// Forgets the sessions with the place, where the handshake that failed offered one: a server that cannot bear it
+    /// would refuse every connection as long as there are any.
+    func forgetOfferedSessions() {
+        guard offersSession, !hasHandshaken, let key = channel.sessionKey else { return }
+        channel.context.sessions?.removeAll(for: key)
     }
 
     /// A resumed session shows no certificates: the pins are held against those of the connection that made it.
@@ -161,6 +172,7 @@ import COpenSSL
                 throw error
             }
             guard case .moved = outcome else { return total > 0 ? .moved(total) : outcome }
+            channel.silentByteCount = 0
             total += count
         } while total < buffer.count && (hasPendingBytes || channel.socket.readiness.isWorthReading)
         return .moved(total)
@@ -208,7 +220,12 @@ import COpenSSL
     func peek() throws(TransportError) -> Outcome {
         if !hasPendingBytes, channel.look() == .quiet { return .paused(.wantsRead) }
         channel.asksKernel = true
-        defer { channel.asksKernel = false }
+        channel.silentByteLimit = min(
+            TLSChannel.mostSilentBytes, channel.silentByteCount + TLSChannel.mostSilentBytesOfLook)
+        defer {
+            channel.asksKernel = false
+            channel.silentByteLimit = TLSChannel.mostSilentBytes
+        }
         var byte: UInt8 = 0
         var count = 0
         let outcome = try perform { unsafe SSL_peek_ex(ssl, &byte, 1, &count) }

@@ -2,8 +2,9 @@ import COpenSSL
 
 /// One session to resume, owned.
 ///
-/// `@unchecked Sendable`: OpenSSL counts the references atomically, and this copy is never changed once it is
-/// made.
+/// `@unchecked Sendable`: OpenSSL counts the references atomically. All it ever changes in this copy is a mark that it is
+/// not resumable, under the lock of the context, where a connection that it was offered on ends by an alert; sessions
+/// of a place whose handshake failed are not offered again, so nobody depends on the mark.
 @safe final class TLSSession: @unchecked Sendable {
     let pointer: OpaquePointer
     /// What the pins were compared with on the connection that made it; `nil` where nothing is pinned.

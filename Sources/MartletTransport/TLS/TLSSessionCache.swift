@@ -88,6 +88,15 @@ final class TLSSessionCache: Sendable {
         return found
     }
 
+    /// Forgets every session with a place: one that was offered may be why its handshake failed.
+    func removeAll(for key: Key) {
+        var dropped: [TLSSession] = []
+        state.withLock { state in
+            dropped = state.entries.removeValue(forKey: key)?.sessions ?? []
+        }
+        dropped.removeAll()
+    }
+
     /// How many places have sessions.
     var placeCount: Int {
         state.withLock { $0.entries.count }

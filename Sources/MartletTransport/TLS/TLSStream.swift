@@ -118,6 +118,14 @@ package final class TLSStream: ByteStream {
                 state.requestedServerName = engine.requestedServerName
             }
         } catch {
+            switch error {
+            case .tls, .system:
+                state.withLock { state in
+                    guard let engine = state.engine else { return }
+                    engine.forgetOfferedSessions()
+                }
+            case .timedOut, .interrupted, .closed, .resolution, .connect, .addressLost: break
+            }
             close()
             throw error
         }

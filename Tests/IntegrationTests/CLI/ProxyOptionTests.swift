@@ -44,6 +44,24 @@ struct ProxyOptionTests {
         }
     }
 
+    // They counted for a proxy that -x names alone.
+    @Test("--proxy-cacert and --proxy-insecure are about a proxy of the environment, too")
+    func environmentOverTLS() async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        try await TestOrigin.withOrigin(.tls(.trusted), handler: .fixed(.text("x"))) { proxy in
+            try directory.write(proxy.authorityPEM ?? "", to: "ca.pem")
+            let variable = "http_proxy=https://localhost:\(proxy.port)"
+            for (options, isGood) in [
+                ([], false), (["--proxy-insecure"], true), (["--proxy-cacert", "ca.pem"], true),
+            ] as [([String], Bool)] {
+                let run = try await Program.run(
+                    ["-sS"] + options + ["http://a.test/p"], in: directory, environment: [variable])
+                #expect((run.status == 0) == isGood, "\(options): \(run.errors)")
+            }
+        }
+    }
+
     @Test("Tunnels and SOCKS lead to real servers", arguments: ["-p", "--socks5", "--socks5-hostname"])
     func tunnels(_ option: String) async throws {
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { origin in

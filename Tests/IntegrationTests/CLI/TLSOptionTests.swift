@@ -94,6 +94,19 @@ struct TLSOptionTests {
         }
     }
 
+    // Every request over TLS failed.
+    @Test("An SSLKEYLOGFILE that cannot be written to costs a warning alone, and none with -s")
+    func unwritableKeyLog() async throws {
+        try await withOrigin(.trusted) { origin, directory in
+            let variable = "SSLKEYLOGFILE=\(directory.appending("none/keys"))"
+            let told = try await Program.run(["-k", origin.url("/")], in: directory, environment: [variable])
+            #expect(told.status == 0 && told.errors.contains("warning: SSLKEYLOGFILE"), "\(told.errors)")
+            let silent = try await Program.run(
+                ["-sSk", origin.url("/")], in: directory, environment: [variable])
+            #expect(silent.status == 0 && silent.errors.isEmpty, "\(silent.errors)")
+        }
+    }
+
     @Test("A PKCS#12 file shows who is calling; without its pass phrase it is exit code 58")
     func pkcs12() async throws {
         try await withOrigin(.demandsClientCertificate) { origin, directory in

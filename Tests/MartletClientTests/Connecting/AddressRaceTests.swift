@@ -79,6 +79,27 @@ extension OneAtATime {
             }
         }
 
+        // Only addresses that refused the connection were remembered.
+        @Test("An address whose handshake failed is tried last the next time")
+        func rememberedHandshake() async throws {
+            let garbage = ServerScript(.send("SSH-2.0-OpenSSH_9.2\r\n"), .awaitClose)
+            try await TestOrigin.withOrigin(scripts: garbage) { wrong in
+                try await TestOrigin.withOrigin(.tls(), handler: .fixed(.text("ok"))) { origin in
+                    let session = HTTPSession.trusting(origin) { configuration in
+                        configuration.resolver = ListResolver(
+                            ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
+                        configuration.connectRace.attemptDelay = Patience.long
+                        configuration.pool.idleConnectionsPerHost = 0
+                    }
+                    let first = try await session.get("https://localhost/")
+                    let second = try await session.get("https://localhost/")
+                    #expect(first.text == "ok" && second.text == "ok")
+                    #expect(wrong.connectionCount == 1)
+                    #expect(origin.connectionCount == 2)
+                }
+            }
+        }
+
         @Test("A refused certificate ends the race: no other address is asked")
         func certificate() async throws {
             try await TestOrigin.withOrigin(.tls(.expired), handler: .fixed(.text("x"))) { wrong in

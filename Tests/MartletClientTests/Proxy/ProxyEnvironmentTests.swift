@@ -44,6 +44,20 @@ struct ProxyEnvironmentTests {
                 == "http://lower:2")
     }
 
+    @Test("Settings for TLS with a proxy hold for an HTTPS proxy that the environment names alone")
+    func tls() throws {
+        let tls = TLSSettings(trust: .dangerouslyAcceptingAnyCertificate)
+        let settings = ProxySettings.environment.withTLS(tls)
+        let variables = environment(["https_proxy": "https://two:2", "http_proxy": "one:1"])
+        func proxy(_ url: String) throws -> ProxyServer? {
+            try settings.proxy(for: HTTPURL(url), variables) {
+                HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
+            }
+        }
+        #expect(try proxy("https://a.test/")?.tls == tls)
+        #expect(try proxy("http://a.test/")?.tls == TLSSettings())
+    }
+
     @Test("no_proxy is heeded, the lower case first")
     func bypass() throws {
         let variables = ["https_proxy": "two:2", "no_proxy": "a.test", "NO_PROXY": "b.test"]

@@ -26,6 +26,37 @@ struct TLSClientCertificateTests {
         }
     }
 
+    /// Whether a client says in its first flight that it can be asked for a certificate later: an extension of no bytes
+    /// (RFC 8446 §4.2.6).
+    private func offersLaterAuthentication(_ client: TLSContext) async throws -> Bool {
+        let pair = try TLSPair()
+        async let connected = TLSPair.connect(pair.client, client, "localhost", 443)
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        var hello: [UInt8] = []
+        while hello.isEmpty {
+            let outcome = try unsafe buffer.withUnsafeMutableBytes { raw throws(TransportError) in
+                unsafe try pair.server.receive(into: raw)
+            }
+            switch outcome {
+            case .bytes(let count): hello = Array(buffer[..<count])
+            case .wouldBlock: try await pair.server.wait(for: .read, until: TLSPair.soon)
+            case .endOfStream: throw TransportError.closed
+            }
+        }
+        pair.server.close()
+        _ = await connected
+        let wanted: [UInt8] = [0, 49, 0, 0]
+        return hello.indices.contains { hello[$0...].starts(with: wanted) }
+    }
+
+    // Servers that ask for a certificate for a part of a site answered 403 without asking.
+    @Test("A client that has an identity can be asked for it after the handshake, and others cannot")
+    func laterAuthentication() async throws {
+        let identity = try Certificates.authority.get().issue(.client("caller")).identity
+        #expect(try await offersLaterAuthentication(try Certificates.client { $0.identity = identity }))
+        #expect(try await !offersLaterAuthentication(try Certificates.client()))
+    }
+
     @Test("A certificate that is demanded and given is accepted", arguments: TLSVersion.allCases)
     func given(version: TLSVersion) async throws {
         let identity = try Certificates.authority.get().issue(.client("caller")).identity

@@ -34,6 +34,30 @@ struct TLSHostRulesTests {
         #expect(pattern(settings, host) == expected)
     }
 
+    // These never applied, and with them no pin and no private root.
+    @Test(
+        "However a pattern is written, its rule applies",
+        arguments: [
+            ("*.example.com.", "a.example.com"), ("*.Example.COM.", "b.a.example.com."),
+            ("a.example.com.", "A.example.com"), ("*.my_zone.example", "a.my_zone.example"),
+            ("[2001:DB8::1]", "2001:db8::1"), ("2001:db8:0:0::0001", "[2001:db8::1]"),
+            ("2001:db8::1", "[2001:DB8:0::1]"), ("::ffff:192.0.2.1", "::FFFF:c000:201"),
+        ])
+    func spellings(pattern: String, host: String) {
+        let settings = settings(pattern)
+        #expect(self.pattern(settings, host) == pattern)
+        #expect(settings.hosts[pattern] != nil)
+        #expect(settings.hosts.byPattern.count == 1)
+    }
+
+    @Test("What is read back of a pattern names the same hosts")
+    func byPattern() {
+        var rules = TLSHostRules()
+        rules["*.Example.com."] = TLSHostSettings(verifiesHostName: false)
+        rules["[2001:DB8::0:1]"] = TLSHostSettings(verifiesHostName: false)
+        #expect(Set(rules.byPattern.keys) == ["*.example.com", "2001:db8::1"])
+    }
+
     @Test("What a rule leaves out is as in the session's settings")
     func inheritance() {
         var settings = TLSSettings(trust: .only(.file("root")), minimumVersion: .tls13)

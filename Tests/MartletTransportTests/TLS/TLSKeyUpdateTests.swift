@@ -116,4 +116,57 @@ struct TLSKeyUpdateTests {
         #expect(looks < 5)
         server.close()
     }
+
+    /// Has one side look for bytes; what it is told.
+    private func look(_ stream: TLSStream) throws -> ReadOutcome {
+        var buffer = [UInt8](repeating: 0, count: 16)
+        return try unsafe buffer.withUnsafeMutableBytes { raw throws(TransportError) in
+            unsafe try stream.read(into: raw)
+        }
+    }
+
+    @Test("A peer that sends messages of TLS and nothing else is given up")
+    func flood() async throws {
+        let (client, server) = try await pair()
+        var byteCount = 0
+        await #expect {
+            // A renewal is 27 bytes.
+            while byteCount < 1 << 20 {
+                for _ in 0..<100 { try server.renewKeys() }
+                byteCount += 2700
+                try await client.waitUntilReadable(until: TLSPair.soon)
+                #expect(try look(client) == .wouldBlock)
+                // The answers, so that there is room for more.
+                _ = try look(server)
+            }
+        } throws: { error in
+            if case .tls? = error as? TransportError { true } else { false }
+        }
+        #expect(byteCount < 400_000)
+    }
+
+    @Test("What comes of the application in between lets it go on")
+    func interspersed() async throws {
+        let (client, server) = try await pair()
+        for round in 0..<200 {
+            for _ in 0..<100 { try server.renewKeys() }
+            try await server.send([UInt8(round)])
+            #expect(try await client.receive(exactly: 1) == [UInt8(round)])
+            try await client.send([UInt8(round)])
+            #expect(try await server.receive(exactly: 1) == [UInt8(round)])
+        }
+    }
+
+    @Test("An idle connection on which nothing but they come, and ever more, is of no use")
+    func floodWhileIdle() async throws {
+        let (client, server) = try await pair()
+        var byteCount = 0
+        while byteCount < 1 << 20 {
+            for _ in 0..<100 { try server.renewKeys() }
+            byteCount += 2700
+            guard client.probe() == .quiet else { break }
+            _ = try look(server)
+        }
+        #expect(byteCount > 200_000 && byteCount < 400_000)
+    }
 }

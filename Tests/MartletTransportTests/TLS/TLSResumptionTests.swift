@@ -97,6 +97,34 @@ struct TLSResumptionTests {
         #expect(small.placeCount == 3)
     }
 
+    // Such a server was offered a session again with every connection, and none came about until the sessions were too old.
+    @Test("Sessions of a place whose handshake failed are not offered again", arguments: TLSVersion.allCases)
+    func refusedSession(version: TLSVersion) async throws {
+        let client = try Certificates.client { $0.maximumVersion = version }
+        let server = try Certificates.server()
+        #expect(try await connect(client, server) == false)
+        let pair = try TLSPair()
+        pair.server.close()
+        let cut = await TLSPair.connect(pair.client, client, "localhost", 443)
+        #expect(throws: TransportError.self) { try cut.get() }
+        #expect(client.sessions?.placeCount == 0)
+        #expect(try await connect(client, server) == false)
+        #expect(try await connect(client, server) == true)
+    }
+
+    @Test("An alert against an offered session costs the sessions of that place alone")
+    func alert() async throws {
+        let client = try Certificates.client { $0.maximumVersion = .tls12 }
+        let server = try Certificates.server()
+        #expect(try await connect(client, server) == false)
+        #expect(try await connect(client, server, port: 444) == false)
+        let strict = try Certificates.server { $0.minimumVersion = .tls13 }
+        let refused = await (try TLSPair()).handshake(client: client, server: strict)
+        #expect(refused.clientError?.kind == .protocolVersion)
+        #expect(try await connect(client, server) == false)
+        #expect(try await connect(client, server, port: 444) == true)
+    }
+
     @Test("A session whose time is over is dropped")
     func tooOld() async throws {
         let client = try Certificates.client()

@@ -115,6 +115,63 @@ struct TLSVerificationTests {
         #expect(code == 92)
     }
 
+    // Only the missing key usage was overlooked.
+    @Test("Nothing else that old roots leave out counts against one that is given, and does against others")
+    func oldRoots() async throws {
+        let changes: [(inout CertificateTemplate) -> Void] = [
+            { $0.hasCriticalConstraints = false },
+            {
+                $0.keyUsage = ""
+                $0.pathLength = 1
+            },
+        ]
+        for (change, expected) in zip(changes, [[89], [81, 92]]) {
+            let old = try CertificateAuthority(change: change)
+            #expect(try await verdict(of: old.intermediate().issue(.loopback), root: old) == nil)
+            let root = try CertificateAuthority()
+            let below = try root.intermediate(change: change)
+            let kind = try await verdict(of: below.issue(.loopback), root: root)
+            guard case .badCertificate(_, let code) = kind else {
+                Issue.record("not refused: \(expected)")
+                continue
+            }
+            #expect(expected.contains(code))
+        }
+    }
+
+    // OpenSSL's wildcards stand for letters, digits and hyphens alone.
+    @Test(
+        "A wildcard stands for a label with an underscore, and for no more than one label",
+        arguments: [
+            ("my_host.example.com", "*.example.com", true), ("my_host.example.com", "*.Example.COM", true),
+            ("a.my_zone.example", "*.my_zone.example", true),
+            ("my_host.example.com", "my_host.example.com", true),
+            ("my_host.a.example.com", "*.example.com", false), ("my_host.com", "*.com", false),
+            ("my_host.example.com", "*.example.org", false),
+            ("my_host.example.com", "my_*.example.com", false),
+        ])
+    func underscore(host: String, name: String, isGood: Bool) async throws {
+        let error = try await verdict(on: Template(hostNames: [name]), name: host)
+        #expect(error?.kind == (isGood ? nil : .nameMismatch([name])))
+    }
+
+    @Test("A wildcard for a host with an underscore spares nothing else of the verification")
+    func underscoreAlone() async throws {
+        var template = Template(hostNames: ["*.example.com"])
+        template.notAfter = .seconds(-60)
+        #expect(try await verdict(on: template, name: "my_host.example.com")?.kind == .expired)
+        let elsewhere = try CertificateAuthority(commonName: "Another authority")
+        let stranger = try Certificates.client { $0.trust = elsewhere.trust }
+        let unknown = try await verdict(
+            on: Template(hostNames: ["*.example.com"]), name: "my_host.example.com", client: stranger)
+        #expect(unknown?.kind == .unknownAuthority)
+        let rule = PublicSuffixRule { $0 == "example.com" }
+        let suffixes = try Certificates.client { $0.publicSuffixes = rule }
+        let wide = try await verdict(
+            on: Template(hostNames: ["*.example.com"]), name: "my_host.example.com", client: suffixes)
+        #expect(wide?.kind == .nameMismatch(["*.example.com"]))
+    }
+
     @Test("A certificate outside the domains that its authority may sign for is refused")
     func nameConstraints() async throws {
         let root = try CertificateAuthority()

@@ -89,7 +89,8 @@ enum CertificateBuilder {
         let usage =
             template.keyUsage
             ?? (template.isAuthority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature")
-        var constraints = template.isAuthority ? "critical,CA:TRUE" : "critical,CA:FALSE"
+        var constraints = template.hasCriticalConstraints ? "critical," : ""
+        constraints += template.isAuthority ? "CA:TRUE" : "CA:FALSE"
         if let length = template.pathLength { constraints += ",pathlen:\(length)" }
         try add(NID_basic_constraints, constraints, certificate, issuer)
         let domains = template.permittedDomains.map { "permitted;DNS:\($0)" } + template.nameConstraints

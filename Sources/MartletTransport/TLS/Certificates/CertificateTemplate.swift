@@ -64,6 +64,8 @@ package struct CertificateTemplate: Hashable, Sendable {
     package var pathLength: Int?
     /// The domains that those it signs may be for; none: all (RFC 5280 §4.2.1.10).
     package var permittedDomains: [String] = []
+    /// Whether it is marked as critical that it may, or may not, sign certificates.
+    package var hasCriticalConstraints = true
     /// More constraints on names, in OpenSSL's words: `excluded;DNS:example.com`, `permitted;IP:192.0.2.0/255.255.255.0`.
     package var nameConstraints: [String] = []
     /// Whether the alternative names are marked as critical.

@@ -6,8 +6,9 @@
 /// ```
 ///
 /// A pattern is a host name, an address, or `*.` and a domain, which stands for every host below the domain and not for the
-/// domain itself. The host's own rule goes before wildcards, and a longer wildcard before a shorter one; rules are not
-/// merged with each other.
+/// domain itself. Names beyond ASCII are taken as in URLs: `bücher.example` is `xn--bcher-kva.example`; in the settings of
+/// a proxy they are to be in ASCII. The host's own rule goes before wildcards, and a longer wildcard before a shorter one;
+/// rules are not merged with each other.
 public struct TLSHostRules: Hashable, Sendable {
     private var exact: [String: TLSHostSettings] = [:]
     /// By domain, without `*.`.
@@ -26,19 +27,21 @@ public struct TLSHostRules: Hashable, Sendable {
         return all
     }
 
-    /// The rule of a pattern; letters' case, brackets around an address and a dot at the end make no difference.
+    /// The rule of a pattern; letters' case, brackets around an address, the way an address is written and a dot at the
+    /// end make no difference.
     public subscript(pattern: String) -> TLSHostSettings? {
         get {
-            let name = TLSHostRules.normalised(pattern)
-            return name.hasPrefix("*.") ? wildcards[String(name.dropFirst(2))] : exact[name]
+            guard let domain = TLSHostRules.domain(of: pattern) else {
+                return exact[TLSHostRules.normalised(pattern)]
+            }
+            return wildcards[domain]
         }
         set {
-            let name = TLSHostRules.normalised(pattern)
-            if name.hasPrefix("*.") {
-                wildcards[String(name.dropFirst(2))] = newValue
-            } else {
-                exact[name] = newValue
+            guard let domain = TLSHostRules.domain(of: pattern) else {
+                exact[TLSHostRules.normalised(pattern)] = newValue
+                return
             }
+            wildcards[domain] = newValue
         }
     }
 
@@ -57,7 +60,34 @@ public struct TLSHostRules: Hashable, Sendable {
         return nil
     }
 
+    /// The same rules, where patterns beyond ASCII are replaced by what a closure makes of their names; those it has no
+    /// answer for, and those that have a rule in ASCII as well, stay as they are.
+    package func inASCII(_ ascii: (String) -> String?) -> TLSHostRules {
+        var copy = self
+        for (name, rule) in exact where name.utf8.contains(where: { $0 >= 0x80 }) {
+            guard let plain = ascii(name), copy[plain] == nil else { continue }
+            copy.exact[name] = nil
+            copy[plain] = rule
+        }
+        for (domain, rule) in wildcards where domain.utf8.contains(where: { $0 >= 0x80 }) {
+            guard let plain = ascii(domain), copy["*." + plain] == nil else { continue }
+            copy.wildcards[domain] = nil
+            copy["*." + plain] = rule
+        }
+        return copy
+    }
+
+    /// The domain that a wildcard stands below; `nil` for other patterns.
+    private static func domain(of pattern: String) -> String? {
+        pattern.hasPrefix("*.") ? normalised(String(pattern.dropFirst(2))) : nil
+    }
+
+    /// The one form of a name or an address that is compared.
     private static func normalised(_ text: String) -> String {
-        PeerName(text)?.text ?? text.lowercased()
+        switch PeerName(text) {
+        case .host(let name): name
+        case .address(let address): SocketAddress(literal: address, port: 0)?.host ?? address.lowercased()
+        case nil: text.lowercased()
+        }
     }
 }
