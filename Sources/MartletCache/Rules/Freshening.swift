@@ -12,7 +12,8 @@ package struct Freshening: Equatable, Sendable {
     /// Updates a stored head from the head of a response that says it is still good.
     ///
     /// Each field of the new head takes the place of all stored ones of its name, but for those that concern a
-    /// connection, and those that describe the stored bytes. `Age` and `Date` are of the message that brought them:
+    /// connection, and those that describe the stored bytes: among them a weak tag, where the new one is the same but
+    /// strong, since that is of other bytes (RFC 9110 §8.8.1). `Age` and `Date` are of the message that brought them:
     /// without them in the new one, the old ones go.
     ///
     /// - Parameters:
@@ -28,8 +29,9 @@ package struct Freshening: Equatable, Sendable {
     ) {
         self.variant = variant
         var head = old
+        let keepsTag = Freshening.keepsTag(old.fields, response.fields)
         let news = StoredFields.filtered(StoredFields.kept(response.fields, received: responseTime)) {
-            !Freshening.fixed.contains($0)
+            !Freshening.fixed.contains($0) && !(keepsTag && $0 == "etag")
         }
         var replaced: Set<String> = ["age"]
         for index in news.indices { replaced.insert(StoredFields.lowercased(news.name(at: index))) }
@@ -60,6 +62,12 @@ package struct Freshening: Equatable, Sendable {
         }
         self.head = head
         self.isKept = isKept
+    }
+
+    /// Whether the stored tag is weak and stays: the new one names the same, at the most more strongly.
+    private static func keepsTag(_ old: FieldBlock, _ new: FieldBlock) -> Bool {
+        guard let stored = EntityTag(of: old), stored.isWeak else { return false }
+        return EntityTag(of: new)?.matchesWeakly(stored) ?? false
     }
 
     /// The fields that say what the stored bytes are: a message without them cannot know better (RFC 9111 §3.2).

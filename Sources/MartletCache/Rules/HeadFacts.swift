@@ -8,11 +8,14 @@ package struct HeadFacts: Equatable, Sendable {
     package let dates: MessageDates
     /// Its entity tag.
     package let entityTag: EntityTag?
+    /// The codings that its body is stored in, by their names in lower case; most have none.
+    let codings: [String]
 
     /// Reads a stored head.
     package init(_ head: StoredHead) {
         control = CacheControl(response: head.fields)
         dates = MessageDates(head.fields, received: head.responseTime)
         entityTag = EntityTag(of: head.fields)
+        codings = CodingRule.codings(of: head.fields)
     }
 }

@@ -94,7 +94,9 @@ package struct ResponseDecider: Sendable {
                 delivery: .network, storage: .refuse(.status), freshened: kept, removed: removed,
                 status: status)
         }
-        guard let first = freshened.first else {
+        // A server may name what was not offered: in a coding that the request does not take, it is of no use.
+        let usable = freshened.first { CodingRule.accepts(variants[$0.variant], request) }
+        guard let first = usable else {
             return ResponseDecision(
                 delivery: .repeatUnconditionally, storage: .refuse(.status), freshened: [], removed: [],
                 status: status)

@@ -23,7 +23,8 @@ package struct ValidationPlan: Equatable, Sendable {
     /// Plans a validation.
     ///
     /// The tags of all stored responses are offered, so that the server may name the one that answers; a date only of
-    /// the one that the request selects. Only successes have validators.
+    /// the one that the request selects. Only successes have validators, and what is in a coding that the request does not
+    /// take is left out: a server that compares tags weakly would name it (RFC 9110 §13.1.2).
     ///
     /// - Parameters:
     ///   - matching: the stored responses that the request selects, the best first.
@@ -87,5 +88,6 @@ package struct ValidationPlan: Equatable, Sendable {
 
     private static func isValidated(_ variant: StoredVariant, _ request: CacheRequest) -> Bool {
         (200..<300).contains(variant.head.status) && variant.head.key == request.key
+            && CodingRule.accepts(variant, request)
     }
 }

@@ -5,9 +5,10 @@ package enum VariantRule {
         newestFirst(variants.indices.filter { matches(request, variants[$0]) }, variants)
     }
 
-    /// Whether a request selects a variant.
+    /// Whether a request selects a variant: one that was chosen by what it says, too, in a coding that it takes.
     static func matches(_ request: CacheRequest, _ variant: StoredVariant) -> Bool {
         variant.head.key == request.key && isOfRequester(variant) && VaryRule.matches(variant.head, request)
+            && CodingRule.accepts(variant, request)
     }
 
     /// The variants that make room for a new one, by index: those it replaces, and, where there are more than a limit,

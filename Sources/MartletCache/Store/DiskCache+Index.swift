@@ -29,16 +29,28 @@ extension DiskCache {
 
     /// Writes down in which order entries were used, for the next run. To be called at the end, and now and then.
     ///
+    /// Before the index is complete only a few entries are known, those that were used: what is written down of the others
+    /// stays, and these are newer.
+    ///
     /// - Returns: whether it was written.
     @discardableResult
     package func saveIndex() -> Bool {
         do throws(StorageError) {
             return try withLedger { (ledger) throws(StorageError) -> Bool in
+                let others = savedIndex() ?? []
+                let last = others.map(\.tick).max() ?? 0
+                let (own, isComplete) = state.withLock { state -> ([IndexRecord], Bool) in
+                    if !state.statistics.isIndexComplete { state.index.raise(above: last) }
+                    return (state.index.saved, state.statistics.isIndexComplete)
+                }
                 var records: [EntryName: IndexRecord] = [:]
-                for record in state.withLock({ $0.index.saved }) { records[record.name] = record }
+                for record in own { records[record.name] = record }
                 // Another process may have used an entry later than this one has.
-                for other in savedIndex() ?? [] {
-                    guard let own = records[other.name] else { continue }
+                for other in others {
+                    guard let own = records[other.name] else {
+                        if !isComplete { records[other.name] = other }
+                        continue
+                    }
                     records[other.name]?.tick = max(own.tick, other.tick)
                     records[other.name]?.isMarked = own.isMarked || other.isMarked
                 }

@@ -18,6 +18,8 @@ struct DiskIndex: Sendable {
     private var free: [Int] = []
     private var places: [EntryName: Int] = [:]
     private var lastTick: UInt64 = 0
+    /// Whether the ticks were raised above those that were saved.
+    private var isRaised = false
     /// What all of them occupy.
     private(set) var byteCount: UInt64 = 0
 
@@ -88,6 +90,14 @@ struct DiskIndex: Sendable {
     /// Takes ticks that another process wrote into account, so that what is used from now on is newer than all of them.
     mutating func advance(to tick: UInt64) {
         lastTick = max(lastTick, tick)
+    }
+
+    /// Makes what was used before the saved ticks were known newer than all of them; done once, as ticks given out later are.
+    mutating func raise(above tick: UInt64) {
+        guard !isRaised else { return }
+        isRaised = true
+        for place in records.indices { records[place]?.tick &+= tick }
+        lastTick &+= tick
     }
 
     /// Takes in what a look at the folder found.

@@ -118,7 +118,8 @@ struct CacheStep {
 
     /// What its answer would be shared by. It costs more than a look into memory, so it is made where it is needed.
     func makeKey() -> FlightRegistry.Key {
-        FlightRegistry.Key(request, cache: cache, dialer: dialer, proxy: call.proxy?.description)
+        FlightRegistry.Key(
+            request, cache: cache, dialer: dialer, proxy: call.proxy?.description, pace: FlightPace(call))
     }
 
     /// Whether something stored answers, though the network is to be asked about it: nobody waits for that.

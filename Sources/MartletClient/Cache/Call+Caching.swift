@@ -53,6 +53,10 @@ extension Call {
         if let host = self.fields[.hostField], host.lowercased() != url.hostFieldValue.lowercased() {
             partition += (partition.isEmpty ? "" : " ") + "host-" + ResponseCache.conceal(host)
         }
+        // Another server than the URL's has answers of its own.
+        if let place = settings.configuration.otherPlace(of: url) {
+            partition += (partition.isEmpty ? "" : " ") + "place-" + ResponseCache.conceal(place)
+        }
         var mode = options.cacheMode ?? settings.configuration.cacheMode
         if mode == .cacheThenNetwork, !options.takesPreview { mode = .standard }
         return CacheRequest(

@@ -239,7 +239,9 @@ struct DecisionTests {
         Row(fresh, "Range: bytes=0-1", "serve 200 empty", method: "HEAD"),
         Row(fresh, "Range: bytes=0-1", after: 101, "forward stale"),
         Row(nil, "Range: bytes=0-1", "forward uri-miss"),
-        Row(fresh + "\nContent-Encoding: gzip", "Range: bytes=0-1", "forward miss"),
+        Row(fresh + "\nContent-Encoding: gzip", "Range: bytes=0-1", "forward vary-miss"),
+        Row(
+            fresh + "\nContent-Encoding: gzip", "Range: bytes=0-1\nAccept-Encoding: gzip", "forward miss"),
         Row(fresh, "Range: bytes=0-1\nIf-Range: \"a\"", "serve 206 0..<2"),
         Row(fresh, "Range: bytes=0-1\nIf-Range: \"b\"", "serve 200"),
         Row(fresh, "Range: bytes=0-1\nIf-Range: W/\"a\"", "serve 200"),

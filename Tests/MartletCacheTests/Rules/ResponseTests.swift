@@ -252,7 +252,7 @@ struct ResponseTests {
             Connection: X-Hop
             X-Hop: 7
             """)
-        let decision = decide(response, variants: [stored])
+        let decision = decide(response, to: Scene.request("Accept-Encoding: gzip"), variants: [stored])
         let head = try #require(decision.freshened.first).head
         #expect(
             Scene.text(head.fields) == """

@@ -87,6 +87,37 @@ struct DiskCacheLimitTests {
         for number in [1, 2, 4, 5, 6] { #expect(cache.seed(of: "u\(number)") == 0, "u\(number)") }
     }
 
+    @Test(
+        "A run that ends before the index is complete leaves the order of others, and what it used is newest",
+        arguments: EvictionOrder.allCases)
+    func shortRun(_ order: EvictionOrder) throws {
+        let scene = try CacheFolderScene()
+        do {
+            let cache = try scene.cache(limit: 1 << 20, order: order)
+            cache.load()
+            for number in 0..<20 { cache.put("u\(number)", count: 30_000) }
+            #expect(cache.saveIndex())
+        }
+        do {
+            let short = try scene.cache(limit: 1 << 20, order: order)
+            for name in ["u0", "u1"] {
+                #expect(short.seed(of: name) == 1)
+                #expect(short.saveIndex())
+            }
+            #expect(!short.statistics.isIndexComplete)
+        }
+        do {
+            // One that used nothing at all.
+            let idle = try scene.cache(limit: 1 << 20, order: order)
+            #expect(idle.saveIndex() && !idle.statistics.isIndexComplete)
+        }
+        let cache = try scene.cache(limit: 1 << 20, order: order)
+        cache.load()
+        cache.setLimit(360_000)
+        for number in [0, 1, 18, 19] { #expect(cache.seed(of: "u\(number)") == 1, "u\(number)") }
+        for number in 2...6 { #expect(cache.seed(of: "u\(number)") == 0, "u\(number)") }
+    }
+
     @Test("Without an index, or with one that is damaged, everything is found and evicted all the same")
     func noIndex() throws {
         for bytes in [nil, [], Array("garbage".utf8)] as [[UInt8]?] {

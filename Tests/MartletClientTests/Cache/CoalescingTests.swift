@@ -101,6 +101,27 @@ struct CoalescingTests {
         }
     }
 
+    @Test("Who wants other clocks, another rate or another priority has a transfer of its own")
+    func ownPace() async throws {
+        try await CacheScene.withHeldOrigin({ _ in CacheScene.answer("x") }) { origin, signals async throws in
+            let (session, _) = try CacheScene.session()
+            let url = origin.url()
+            var held = RequestOptions()
+            held.bandwidth = BandwidthLimit(down: .bytesPerSecond(1_000_000))
+            // Those of the first three are alike: each has a total clock of its own anyway.
+            let options = [
+                RequestOptions(), RequestOptions(), RequestOptions(timeouts: .patient(total: Patience.long)),
+                RequestOptions(timeouts: .patient(idle: nil)), held, RequestOptions(priority: .high),
+            ]
+            let tasks = options.map { options in Task { try await session.get(url, options: options).text } }
+            #expect(await eventually { session.core.flights.memberCount == 6 })
+            try await origin.waitForRequests(count: 4)
+            signals.raise("go")
+            for task in tasks { #expect(try await task.value == "x") }
+            #expect(origin.requests.count == 4)
+        }
+    }
+
     @Test("The total clock of the one who came first ends it alone")
     func leaderTimesOut() async throws {
         var total = Duration.seconds(1)

@@ -1,3 +1,5 @@
+import MartletCache
+
 /// By what two requests are known to be the same: those whose keys are equal may have one answer.
 ///
 /// Whatever could make a difference is in it: to what comes, to when it comes, and to whom it is shown. Closures cannot be
@@ -17,6 +19,10 @@ struct DecodedSharingKey: Hashable, Sendable {
     private let usesCookies: Bool
     private let idempotencyKey: IdempotencyKey?
     private let bandwidth: BandwidthLimit
+    /// The number of the calls that are under one limit with it.
+    private let bandwidthGroup: UInt64?
+    private let cacheMode: CacheMode?
+    private let cachePartition: String?
     private let allowsResendingUnsafeMethods: Bool
 
     /// The key of a request; `nil` for one that shares with none: its method is not one that only looks (RFC 9110 §9.2.1),
@@ -45,6 +51,9 @@ struct DecodedSharingKey: Hashable, Sendable {
         usesCookies = options.usesCookies
         idempotencyKey = options.idempotencyKey
         bandwidth = options.bandwidth
+        bandwidthGroup = options.bandwidthGroup?.number
+        cacheMode = options.cacheMode
+        cachePartition = options.cachePartition
         allowsResendingUnsafeMethods = options.allowsResendingUnsafeMethods
     }
 }

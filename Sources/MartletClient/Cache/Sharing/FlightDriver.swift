@@ -52,6 +52,7 @@ struct FlightDriver: Sendable {
         var fields = FlightDriver.fields(of: decision)
         let decider = cache.decider(request, after: decision, found)
         let call = call.shared
+        var isRepeated = false
         while true {
             let sent = WallTime.now
             let runner = CallRunner(
@@ -65,10 +66,15 @@ struct FlightDriver: Sendable {
             let decided = decider.received(network.head, requestTime: sent, responseTime: WallTime.now)
             let freshened = await cache.carryOut(decided, found, epoch)
             switch decided.delivery {
-            case .repeatUnconditionally:
+            case .repeatUnconditionally where !isRepeated:
                 await end(network)
                 fields = FieldBlock()
+                isRepeated = true
                 continue
+            case .repeatUnconditionally:
+                // A server that says so of what nobody asked about would say it for ever.
+                noteFailure(nil)
+                hand(over: network, as: .exchange, decided.status)
             case .stored(let answer):
                 flight.land(
                     .stored(freshened[answer.variant] ?? found[answer.variant], answer), setCookies: cookies)

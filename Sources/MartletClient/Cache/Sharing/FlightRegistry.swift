@@ -5,22 +5,27 @@ import Synchronization
 
 /// The shared transfers of a session, by what was asked for.
 final class FlightRegistry: Sendable {
-    /// What requests must have in common to be answered by one: everything that an answer may be chosen by.
+    /// What requests must have in common to be answered by one: everything that an answer may be chosen by, and how it is
+    /// to come.
     struct Key: Hashable {
         let cache: ObjectIdentifier
         let dialer: ObjectIdentifier
         let proxy: String
         let key: CacheKey
         let mode: CacheMode
+        let pace: FlightPace
         /// All fields that are sent, as one text.
         let fields: [UInt8]
 
-        init(_ request: CacheRequest, cache: ResponseCache, dialer: AnyObject, proxy: String?) {
+        init(
+            _ request: CacheRequest, cache: ResponseCache, dialer: AnyObject, proxy: String?, pace: FlightPace
+        ) {
             self.cache = ObjectIdentifier(cache)
             self.dialer = ObjectIdentifier(dialer)
             self.proxy = proxy ?? ""
             key = request.key
             mode = request.mode
+            self.pace = pace
             var fields: [UInt8] = []
             for index in request.fields.indices {
                 fields += request.fields.name(at: index)

@@ -191,6 +191,7 @@ struct DecodingMachineTests {
         let bob = other {
             $0.authentication = AuthenticationSettings(credentials: .basic(user: "bob", password: "x"))
         }
+        let group = BandwidthGroup(HTTPSession.own(), limit: .none)
         let different = [
             other { $0.priority = .high }, other { $0.order = .lastComeFirstServed },
             other { $0.isRaw = true }, other { $0.ignoresContentLength = true },
@@ -198,6 +199,9 @@ struct DecodingMachineTests {
             other { $0.timeouts = Timeouts() }, other { $0.omittedFields = [.accept] },
             other { $0.redirects = .refuse }, other { $0.retry = .never }, other { $0.version = .http10 },
             other { $0.authentication = AuthenticationSettings() }, alice, bob, key,
+            other { $0.cacheMode = .onlyIfCached }, other { $0.cachePartition = "a" },
+            other { $0.bandwidth = BandwidthLimit(down: .bytesPerSecond(1)) },
+            other { $0.bandwidthGroup = group },
         ]
         #expect(Set(different).count == different.count && !different.contains(nil))
         #expect(other { $0.validator = .anything } == nil)

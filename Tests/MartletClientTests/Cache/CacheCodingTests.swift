@@ -1,0 +1,63 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@testable import MartletClient
+
+@Suite("Codings of what is stored, and requests that do not ask for them")
+struct CacheCodingTests {
+    private static let text = String(repeating: "martlet ", count: 500)
+
+    /// Compresses for those who accept it and compares tags weakly, as nginx does.
+    private static func respond(_ request: OriginRequest, varies: Bool) -> OriginResponse {
+        let isCoded = request.fields["Accept-Encoding"]?.contains("gzip") == true
+        let tag = "\"1\""
+        if request.fields["If-None-Match"]?.contains(tag) == true {
+            return OriginResponse(304, fields: ["ETag": tag, "Cache-Control": "max-age=600"])
+        }
+        var answer = CacheScene.answer(text, "max-age=600", ["ETag": isCoded ? "W/" + tag : tag])
+        if isCoded {
+            answer.fields.append("Content-Encoding", "gzip")
+            answer.body = .bytes(StoredCoding.gzip(Array(text.utf8)))
+        }
+        if varies { answer.fields.append("Vary", "Accept-Encoding") }
+        return answer
+    }
+
+    @Test(
+        "What is stored in gzip goes to nobody who did not ask for it, whether the server says Vary or not",
+        arguments: [true, false], [true, false])
+    func unasked(varies: Bool, hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin {
+            CacheCodingTests.respond($0, varies: varies)
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session(hasDisk ? folder : nil)
+            let url = origin.url()
+            for _ in 0..<2 {
+                let exchange = try await session.get(url)
+                #expect(exchange.text == CacheCodingTests.text)
+            }
+            #expect(origin.requests.count == 1)
+            let plain = try await session.get(url, options: RequestOptions(decompresses: false))
+            #expect(plain.source == .network && plain.text == CacheCodingTests.text)
+            let identity = try await session.get(
+                url, headers: CacheScene.fields(("Accept-Encoding", "identity")))
+            #expect(identity.text == CacheCodingTests.text)
+        }
+    }
+
+    @Test("Who asks for gzip itself has what is stored as it is")
+    func asked() async throws {
+        try await TestOrigin.withOrigin {
+            CacheCodingTests.respond($0, varies: false)
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            _ = try await session.get(origin.url())
+            let wire = try await session.get(
+                origin.url(), headers: CacheScene.fields(("Accept-Encoding", "gzip")))
+            #expect(wire.source == .cache)
+            #expect(wire.body == StoredCoding.gzip(Array(CacheCodingTests.text.utf8)))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@testable import MartletClient
+
+@Suite("Servers that say not modified of what is not stored")
+struct CacheForeignValidationTests {
+    /// Answers once, and then says for ever that something else is good.
+    private static func respond(_ first: OriginResponse) -> @Sendable (OriginRequest) -> OriginResponse {
+        let counter = Counter()
+        return { _ in
+            counter.add()
+            return counter.count == 1 ? first : OriginResponse(304, fields: ["ETag": "\"b\""])
+        }
+    }
+
+    @Test(
+        "It is asked once more, without conditions, and its answer is then the caller's",
+        arguments: [true, false])
+    func endless(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let respond = CacheForeignValidationTests.respond(
+            CacheScene.answer("x", "max-age=0", ["ETag": "\"a\""]))
+        try await TestOrigin.withOrigin {
+            respond($0)
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
+            _ = try await session.get(origin.url())
+            let answer = try await session.get(origin.url())
+            #expect(answer.statusCode == 304 && answer.source == .network && answer.body.isEmpty)
+            #expect(
+                origin.requests.map { $0.fields["If-None-Match"] != nil } == [false, true, false])
+            #expect(cache.statistics.stores == 1)
+        }
+    }
+
+    @Test("Behind a stale answer it is asked once more, too, and that is an event")
+    func unattended() async throws {
+        let respond = CacheForeignValidationTests.respond(
+            CacheScene.stale("x", CacheScene.staleWhileRevalidate, ["ETag": "\"a\""]))
+        try await TestOrigin.withOrigin {
+            respond($0)
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session()
+            var events = cache.events.makeAsyncIterator()
+            _ = try await session.get(origin.url())
+            #expect(try await session.get(origin.url()).source == .staleCache)
+            let event = await events.next()
+            #expect(event == .revalidationFailed(url: origin.url()))
+            #expect(await eventually { session.core.runningCount == 0 })
+            #expect(origin.requests.count == 3)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Martlet
+import MartletTesting
+import MartletTransport
+import Testing
+
+@testable import MartletClient
+
+@Suite("What is stored goes by where the URL really led")
+struct CachePlaceTests {
+    private static func place(
+        _ url: String, _ change: (inout SessionConfiguration) -> Void
+    ) throws -> String? {
+        var configuration = SessionConfiguration.default
+        change(&configuration)
+        return configuration.otherPlace(of: try HTTPURL(url))
+    }
+
+    @Test("Only what is in force for a URL makes another place of it")
+    func inForce() throws {
+        let staging = ConnectRedirection(fromHost: "a.example", fromPort: 80, toHost: "staging.example")
+        let same = ConnectRedirection(fromHost: "a.example", toHost: "a.example")
+        let address = try #require(SocketAddress(literal: "192.0.2.1", port: 80))
+        let every = [Endpoint(host: "*", port: 80): [address]]
+        let one = [Endpoint(host: "a.example", port: 80): [address]]
+        let moved = [Endpoint(host: "staging.example", port: 80): [address]]
+        let url = "http://a.example/x"
+        #expect(try CachePlaceTests.place(url) { _ in } == nil)
+        #expect(try CachePlaceTests.place(url) { $0.unixSocketPath = "/s" } == "unix /s")
+        #expect(
+            try CachePlaceTests.place(url) { $0.connectRedirections = [staging] } == "staging.example 80")
+        #expect(try CachePlaceTests.place(url) { $0.connectRedirections = [same, staging] } == nil)
+        #expect(
+            try CachePlaceTests.place("http://b.example/") { $0.connectRedirections = [staging] } == nil)
+        #expect(
+            try CachePlaceTests.place("https://a.example/") { $0.connectRedirections = [staging] } == nil)
+        for overrides in [every, one] {
+            #expect(
+                try CachePlaceTests.place(url) { $0.resolveOverrides = overrides }
+                    == "a.example 80 192.0.2.1:80")
+        }
+        #expect(try CachePlaceTests.place("http://b.example/") { $0.resolveOverrides = one } == nil)
+        #expect(try CachePlaceTests.place("https://a.example/") { $0.resolveOverrides = every } == nil)
+        #expect(try CachePlaceTests.place(url) { $0.resolveOverrides = moved } == nil)
+        let both = try CachePlaceTests.place(url) {
+            $0.connectRedirections = [staging]
+            $0.resolveOverrides = moved
+        }
+        #expect(both == "staging.example 80 192.0.2.1:80")
+    }
+
+    @Test("Two servers behind one URL share nothing, and each finds its own again", arguments: [true, false])
+    func twoServers(hasSockets: Bool) async throws {
+        func options() -> OriginOptions {
+            hasSockets ? .unix(path: "@martlet-place-\(UInt64.random(in: 0 ... .max))") : .plain
+        }
+        try await TestOrigin.withOrigin(options()) { _ in
+            CacheScene.answer("one")
+        } run: { one async throws in
+            try await TestOrigin.withOrigin(options()) { _ in
+                CacheScene.answer("two")
+            } run: { two async throws in
+                let cache = ResponseCache.memoryOnly(options: .withoutPressure)
+                func get(_ origin: TestOrigin) async throws -> HTTPExchange {
+                    let session = HTTPSession.own { configuration in
+                        configuration.cache = cache
+                        if hasSockets {
+                            configuration.unixSocketPath = origin.address
+                        } else {
+                            configuration.connectRedirections = [
+                                ConnectRedirection(toHost: "127.0.0.1", toPort: origin.port)
+                            ]
+                        }
+                    }
+                    return try await session.get("http://name.example/")
+                }
+                #expect(try await get(one).text == "one")
+                #expect(try await get(two).text == "two")
+                for (origin, text) in [(one, "one"), (two, "two")] {
+                    let again = try await get(origin)
+                    #expect(again.source == .cache && again.text == text)
+                }
+            }
+        }
+    }
+}
