@@ -36,6 +36,7 @@ struct QueueRunCommand: AsyncParsableCommand {
         }
         let path = try QueueDirectory.path(group.queue.directory)
         let secrets = try await QueueSecrets(group.transfer)
+        if !group.global.isSilent { await KeyLogPlan.warn() }
         var configuration = try SessionPlan.configuration(for: group.transfer, usesTLS: true)
         let jar = CookiePlan.makeJar()
         if CookiePlan.isActive(group.transfer) {

@@ -13,6 +13,8 @@ enum QueueRunOptionTable {
     static var defaults: OptionGroup {
         var group = OptionGroup()
         group.transfer.followsRedirects = true
+        // What is told goes on to where it belongs.
+        group.transfer.statusesThatKeepMethod = [301]
         return group
     }
 

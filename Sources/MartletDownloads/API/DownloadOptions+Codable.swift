@@ -39,7 +39,7 @@ extension DownloadOptions: Codable {
     }
 
     /// Writes the options, without secrets.
-    /// - Throws: `EncodingError.invalidValue` where a closure chooses the proxy.
+    /// - Throws: `EncodingError.invalidValue` where a closure chooses the proxy, and for a validator of ``request``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(segments, forKey: .segments)

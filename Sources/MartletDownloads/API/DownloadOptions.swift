@@ -57,7 +57,8 @@ public struct DownloadOptions: Sendable {
     /// bring.
     package var patience: Duration?
     /// What the requests do otherwise than their session. Its `retry`, `bandwidth`, `decompresses` and cache mode are
-    /// not heeded: a download has its own.
+    /// not heeded: a download has its own. Nor is a validator, here or of the session: a download has rules of its own for
+    /// what it takes; and one that is set here cannot be written, and so is refused where downloads are kept.
     public var request: RequestOptions
 
     /// The options; see the properties for what they are by default.

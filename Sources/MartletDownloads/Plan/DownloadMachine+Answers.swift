@@ -157,7 +157,7 @@ extension DownloadMachine {
     private func generationsAreOver(
         _ reason: DownloadEvent.RestartReason, asked: DownloadQuestion?, _ facts: AnswerFacts?
     ) -> HTTPError? {
-        guard refusedGenerations >= DownloadMachine.generationLimit else { return nil }
+        guard isLastGeneration else { return nil }
         let (code, what): (HTTPError.Code, String) =
             switch reason {
             case .changed: (.representationChanged, "the file changed on the server again and again")
@@ -233,8 +233,10 @@ extension DownloadMachine {
         _ question: DownloadQuestion, _ error: HTTPError, _ action: FailureRule.Action, _ now: MonotonicTime,
         _ random: @autoclosure () -> Double
     ) -> [Effect] {
-        if action == .fail { return fail(error) }
-        if !receiving.isEmpty {
+        // A server that allows so many connections refuses those beyond in many words: the last one's are about the file.
+        let isBeyond = action == .fail && error.code == .unacceptableStatus && !transfers.isEmpty
+        if action == .fail, !isBeyond { return fail(error) }
+        if isBeyond || !receiving.isEmpty {
             // The others go on, also those that wait for their answers; there are no more than those for a while.
             ramp.refused(active: transfers.count, now: now)
             if action == .askOriginal { place = nil }

@@ -50,7 +50,8 @@ package struct DownloadMachine: Sendable {
     package static let probeByteCount: UInt64 = 8 << 20
     /// How much is asked for again where nothing but the bytes themselves can show that they are the same: 64 KiB.
     package static let overlapByteCount: UInt64 = 64 << 10
-    /// How often a download may begin, the first time included, since the server had another file or refused its parts.
+    /// How often a download may begin, the first time included, since the server had another file or refused its parts. The
+    /// last time it comes over one connection.
     package static let generationLimit = 3
 
     /// Where the file is by the caller's word.
@@ -140,7 +141,11 @@ package struct DownloadMachine: Sendable {
         return known.hasCondition || (options.checksum != nil && known.coding == nil)
     }
 
-    private var isSegmented: Bool { mayAskForParts && known?.coding == nil }
+    private var isSegmented: Bool { mayAskForParts && known?.coding == nil && !isLastGeneration }
+
+    /// Whether it may not begin again but behind a failure. It comes over one connection then: the nodes of a server may each
+    /// have a tag of their own for the file, so that what another connection brings is always another file.
+    var isLastGeneration: Bool { refusedGenerations >= DownloadMachine.generationLimit }
 
     // MARK: Beginning
 
@@ -249,7 +254,7 @@ package struct DownloadMachine: Sendable {
 
     private mutating func first(_ now: MonotonicTime) -> DownloadQuestion {
         lastTransfer += 1
-        let asksForPart = ranges == .usable && ramp.limit > 1 && !isWhole
+        let asksForPart = ranges == .usable && ramp.limit > 1 && !isWhole && !isLastGeneration
         return DownloadQuestion(
             id: lastTransfer, url: place ?? original,
             range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil, condition: nil, time: now)
@@ -356,7 +361,7 @@ package struct DownloadMachine: Sendable {
 
     /// The checksum was wrong: where bytes of several requests might be of several states, it begins once more.
     package mutating func mismatched(_ error: HTTPError, now: MonotonicTime) -> [Effect] {
-        guard isUnproven, refusedGenerations < DownloadMachine.generationLimit else {
+        guard isUnproven, !isLastGeneration else {
             isOver = true
             return [.fail(error)]
         }

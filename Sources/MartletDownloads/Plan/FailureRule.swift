@@ -32,6 +32,8 @@ package enum FailureRule {
         case .tlsFailed where error.phase == .receivingBody || error.phase == .awaitingHead:
             // An alert amid the stream: the connection broke. A handshake that fails is another thing.
             return .retry(after: nil)
+        case .tlsFailed where error.isCutHandshake:
+            return isElsewhere ? .askOriginal : .retry(after: nil)
         case .timedOut:
             return error.clock == .total ? .fail : .retry(after: nil)
         default: return .fail

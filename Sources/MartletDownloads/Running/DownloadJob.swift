@@ -59,7 +59,7 @@ package final class DownloadJob: Sendable {
     /// A download that does not run yet.
     /// - Parameters:
     ///   - plan: What and how.
-    ///   - session: What makes the requests; its cache is not used.
+    ///   - session: What makes the requests; its cache is not used, and its errors are not mapped.
     ///   - slots: Who says how many connections there may be.
     ///   - status: What is told of it.
     ///   - files: The file system.
@@ -68,8 +68,15 @@ package final class DownloadJob: Sendable {
         files: any FileSystem = LinuxFileSystem()
     ) {
         self.plan = plan
+        let configuration = session.configuration
+        // Whether a failure passes is decided by what went wrong, and not by what a service calls it.
         self.session =
-            session.configuration.cache == nil ? session : session.with { $0.cache = nil }
+            configuration.cache == nil && configuration.errorMapper == nil
+            ? session
+            : session.with {
+                $0.cache = nil
+                $0.errorMapper = nil
+            }
         self.slots = slots
         self.status = status
         self.files = files

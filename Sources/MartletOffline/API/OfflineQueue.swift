@@ -27,6 +27,10 @@ public import SystemPackage
 /// | 500, 502, 504, other 5xx | later; uncertain where it must not be sent twice |
 /// | 501, 505, other 3xx and 4xx | dead |
 ///
+/// Redirects are followed as the session has it, but for 301 and 302: the method stays, and the body goes on, as with 307 and
+/// 308. Where request options say otherwise (``OfflineQueueOptions/request``), success behind one that made a GET of the
+/// request is none: it is dead, or uncertain where it must not be sent twice.
+///
 /// Secret fields are not written down (`Authorization`, `Cookie`, `Proxy-Authorization`,
 /// ``OfflineQueueOptions/secretFields``), nor are user names and passwords of URLs: ``OfflineCredentials`` add them when a
 /// request is sent. URLs, other fields and bodies are written as they are, for the owner of the directory alone.
@@ -73,11 +77,13 @@ public actor OfflineQueue {
     nonisolated let runs = RunGroup()
     nonisolated let isClosed = NewestValue(false)
     nonisolated let isDrained = NewestValue(true)
+    /// What sends: the session that was given, with errors that are not mapped.
     let session: HTTPSession
     let store: OfflineStore
     let options: OfflineQueueOptions
     let secrets: SecretFields
     let credentials: CredentialKeeper?
+    /// The clock of waits and expiry, which goes on while the computer is suspended.
     let now: @Sendable () -> MonotonicTime
     let wallTime: @Sendable () -> Int64
     var machine: ReplayMachine
@@ -128,11 +134,13 @@ public actor OfflineQueue {
     package init(
         session: HTTPSession, directory: FilePath, options: OfflineQueueOptions = OfflineQueueOptions(),
         credentials: OfflineCredentials? = nil, files: any FileSystem,
-        now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.now() },
+        now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.sinceBoot() },
         wallTime: @escaping @Sendable () -> Int64 = { WallTime.now.milliseconds }
     ) async throws {
         let (store, contents) = try await OfflineStore.open(directory.string, files: files)
-        self.session = session
+        // What follows is decided by what went wrong, and not by what a service calls it.
+        self.session =
+            session.configuration.errorMapper == nil ? session : session.with { $0.errorMapper = nil }
         self.store = store
         self.options = options
         self.now = now

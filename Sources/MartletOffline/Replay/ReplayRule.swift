@@ -12,6 +12,7 @@ import MartletClient
 /// | 501, 505, other 3xx and 4xx | dead | dead | dead |
 /// | none, nothing sent | later | later | later |
 /// | none, something sent | later | later | uncertain |
+/// | 2xx, 304, after a 301, or a 302 to another origin, that changed the method | dead | dead | uncertain |
 /// | another than 2xx, after a redirect that ended the request | as above | as above | uncertain |
 struct ReplayRule: Sendable {
     /// Whether the request has an `Idempotency-Key`.
@@ -38,6 +39,10 @@ struct ReplayRule: Sendable {
         let status = answer.statusCode
         let words = "the server answered with status \(status)"
         switch status {
+        case 200...299 where ReplayRule.isStray(answer), 304 where ReplayRule.isStray(answer):
+            let what = "\(words) where it had sent for something else, and the body reached nobody"
+            if isRepeatable { return .dead(letter(.refused, what, answer), answer) }
+            return .uncertain(letter(.unanswered, what, answer), .answer(answer))
         case 200...299, 304: return .delivered(answer)
         case _ where !isRepeatable && ReplayRule.isOfAnother(answer):
             return .uncertain(
@@ -56,8 +61,22 @@ struct ReplayRule: Sendable {
 
     /// Whether the answer is to another request, to which a redirect led once this one had been answered (RFC 9110 §15.4).
     private static func isOfAnother(_ answer: HTTPExchange) -> Bool {
-        answer.metrics.hops.contains { hop in
-            hop.reason == .redirect && !hop.method.isIdempotent && (301...303).contains(hop.status ?? 0)
+        let isResult = answer.metrics.hops.contains { hop in
+            hop.reason == .redirect && !hop.method.isIdempotent && hop.status == 303
+        }
+        return isResult || isStray(answer)
+    }
+
+    /// Whether a 301, or a 302 to another origin, made a request of another method of this one, which has no body: what was to
+    /// be told there was not (RFC 9110 §15.4.2). Behind a 303 it was told before, and behind a 302 within an origin, which is
+    /// what most servers send in its place (§15.4.3).
+    private static func isStray(_ answer: HTTPExchange) -> Bool {
+        let hops = answer.metrics.hops
+        let last = (method: answer.request.method, origin: answer.url.origin)
+        let followers = hops.dropFirst().map { (method: $0.method, origin: $0.url.origin) } + [last]
+        return zip(hops, followers).contains { hop, follower in
+            guard hop.reason == .redirect, hop.method != follower.method else { return false }
+            return hop.status == 301 || hop.status == 302 && hop.url.origin != follower.origin
         }
     }
 

@@ -74,6 +74,8 @@ struct OfflineAttempt: Sendable {
         options.idempotencyKey = nil
         // What is not written down does not go to another origin either.
         var redirects = options.redirects ?? session.configuration.redirects
+        // What is told goes on to where it belongs: a GET in its place tells nobody.
+        if options.redirects == nil { redirects.statusesThatKeepMethod.insert(301) }
         redirects.secretFields.formUnion(declaredSecrets)
         redirects.secretFields.formUnion(self.request.secretFields.compactMap { HTTPField.Name($0) })
         options.redirects = redirects

@@ -70,11 +70,15 @@ extension OfflineQueue {
         setAlarm()
     }
 
+    /// How long a sleep is at most, before the clock is looked at again: the sleep may stand still while the computer is
+    /// suspended, and the clock does not.
+    private static let longestSleep = Duration.seconds(60)
+
     private func setAlarm() {
         guard !isClosing, let wake = machine.nextWake() else { return }
         if let alarm, alarm.time <= wake { return }
         alarm?.task.cancel()
-        let delay = wake.since(now())
+        let delay = min(wake.since(now()), OfflineQueue.longestSleep)
         let task = Task { [weak self] in
             try? await Task.sleep(for: delay)
             guard !Task.isCancelled else { return }

@@ -69,7 +69,7 @@ struct QueueSecretTests {
         "A field that was declared secret goes to no other origin, and what a server repeats of it is not stored"
     )
     func declared() async throws {
-        for status in [302, 303, 307, 308] {
+        for status in [301, 303, 307, 308] {
             let scene = try QueueScene()
             defer { scene.remove() }
             try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { target in

@@ -40,6 +40,7 @@ struct QueueOptionTests {
         #expect(wish.expires == nil && wish.files == .reference && wish.secretNames.isEmpty)
         let run = try run()
         #expect(run.transfer.followsRedirects && !run.queue.endsWhenEmpty && !run.queue.isJSON)
+        #expect(run.transfer.statusesThatKeepMethod == [301])
     }
 
     @Test(

@@ -1,3 +1,5 @@
+import Martlet
+import MartletTesting
 import Testing
 
 /// The rows of the network in the matrix of faults, as far as an answer can show them.
@@ -26,5 +28,18 @@ struct NetworkFaultTests {
     @Test("A checksum has the last word", arguments: DownloadRow.checksums)
     func checksums(_ row: DownloadRow) async throws {
         try await row.play()
+    }
+
+    @Test("N1: A failure that passes is known as one where the session's errors are mapped")
+    func mapped() async throws {
+        struct ServiceError: Error {}
+        try await RangeScene.with(Samples.cutOnce()) {
+            $0.errorMapper = ErrorMapper { _ in ServiceError() }
+        } run: { scene in
+            let run = try await scene.run()
+            #expect(run.value != nil, "\(run.log)")
+            #expect(run.retries.count == 1, "\(run.log)")
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+        }
     }
 }

@@ -93,6 +93,46 @@ struct DownloadFailureTests {
         #expect((1...6).contains(counter.refused), "\(counter.refused)")
     }
 
+    @Test(
+        "A server that allows one connection refuses the others in whichever words, and the one goes on to the end",
+        arguments: [400, 403, 404, 509])
+    func oneAllowed(_ code: Int) throws {
+        let file = SimulatedFile(byteCount: 100 << 20)
+        let counter = Counter()
+        var download = try SimulatedDownload { question, _ in
+            guard counter.served.isEmpty else {
+                counter.refused += 1
+                return try status(code)
+            }
+            counter.served.insert(question.id)
+            return try file.reply(question)
+        }
+        download.speed = { id, download in
+            // With its last bytes the connection is free for the next question.
+            let rest = download.machine.plan?.claims[id]?.rest ?? 0
+            if rest <= 200_000 { counter.served.remove(id) }
+            return 5e6
+        }
+        while download.outcome == nil, download.seconds < 600 {
+            download.run(seconds: 0.02)
+            counter.served.formIntersection(download.machine.transfers.keys)
+        }
+        #expect(download.isComplete && download.restarts.isEmpty && download.waits.isEmpty)
+        #expect(download.disk == RangeSet([0..<file.byteCount]))
+        #expect((1...20).contains(counter.refused), "\(counter.refused)")
+    }
+
+    @Test("A file that is gone ends the download when the last connection is refused, and keeps what came")
+    func goneBesides() throws {
+        let file = SimulatedFile(byteCount: 100 << 20)
+        var download = try SimulatedDownload { question, number in
+            number == 1 ? try file.reply(question) : try status(404)
+        }
+        download.run()
+        #expect(download.error?.code == .unacceptableStatus && download.activeCount == 0)
+        #expect(download.error?.keptByteCount == DownloadMachine.probeByteCount)
+    }
+
     /// What a server sees and does.
     private final class Counter {
         var served: Set<UInt64> = []

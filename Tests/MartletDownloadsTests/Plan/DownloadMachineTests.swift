@@ -111,21 +111,45 @@ struct DownloadMachineTests {
         #expect(download.restarts == [.changed] && download.machine.generation == 2)
     }
 
+    /// What a server says whose file is another one with each answer, and which is deaf to If-Range.
+    private func everChanging(
+        _ question: DownloadQuestion, _ number: Int
+    ) throws -> SimulatedDownload.Reply {
+        var question = question
+        question.condition = nil
+        return try SimulatedFile(
+            byteCount: 60 << 20, tag: "\"\(number)\"", version: number
+        ).reply(question)
+    }
+
     @Test("N5: A 206 of another state is of no use, and a file that changes for ever is given up")
     func changedParts() throws {
         var download = try SimulatedDownload { question, number in
-            // Deaf to If-Range.
-            var question = question
-            question.condition = nil
-            return try SimulatedFile(
-                byteCount: 60 << 20, tag: "\"\(number)\"", version: number
-            ).reply(question)
+            var reply = try everChanging(question, number)
+            // Also what comes in one piece breaks, and changes behind that.
+            if question.range == nil { reply.cut = 1 << 20 }
+            return reply
         }
         download.run()
         #expect(download.error?.code == .representationChanged)
         #expect(download.machine.generation == 3 && download.mixedCount == 0)
         #expect(download.restarts == [.changed, .changed])
         #expect(download.error?.message.contains("asked for bytes") == true)
+    }
+
+    @Test("N5: What is another file on each connection comes over one, with the last beginning")
+    func tagOfEachConnection() throws {
+        var deaf = try SimulatedDownload { question, number in try everChanging(question, number) }
+        deaf.run()
+        #expect(deaf.isComplete && deaf.mixedCount == 0)
+        #expect(deaf.restarts == [.changed, .changed] && deaf.questions.last?.range == nil)
+        // One that heeds If-Range answers with the whole file, each time in another state.
+        var heeding = try SimulatedDownload { question, number in
+            try SimulatedFile(byteCount: 60 << 20, tag: "\"\(number)\"", version: number).reply(question)
+        }
+        heeding.run()
+        #expect(heeding.isComplete && heeding.mixedCount == 0 && heeding.restarts == [.changed, .changed])
+        #expect(heeding.disk == RangeSet([0..<60 * DownloadMachineTests.mebibyte]))
     }
 
     @Test("200 to If-Range in the same state: without it the parts come, which have to prove themselves")

@@ -1,0 +1,21 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Servers that allow an address one connection")
+struct OneConnectionTests {
+    @Test("The others are refused, and the file comes over the one", arguments: [403, 404])
+    func refusedOthers(_ status: Int) async throws {
+        let version = RangeVersion(12 << 20, entityTag: "\"one\"")
+        let refusal = OriginResponse(status, fields: ["Connection": "close"], body: .text("one at a time\n"))
+        let conduct = RangeConduct(
+            version, acts: [RangeAct(on: { $0.connection != 1 }) { $0.replacement = refusal }]
+        ).with { $0.pace = RangePace(12 << 20) }
+        try await RangeScene.with(conduct) { scene in
+            let run = try await scene.run(RangeScene.options { $0.segments = 4 })
+            #expect(run.value != nil, "\(run.log)")
+            #expect(run.retries.isEmpty && run.restarts.isEmpty, "\(run.log)")
+            try await scene.expectOrder(after: run, versions: [version])
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Offline queue: sessions whose errors are mapped")
+struct MappedErrorTests {
+    private struct ServiceError: Error {}
+
+    /// A session that turns each failure into a service's own.
+    private static var session: HTTPSession {
+        OfflineScene.session.with { $0.errorMapper = ErrorMapper { _ in ServiceError() } }
+    }
+
+    @Test("A POST without a key that reached nobody is frozen, whatever a service calls that")
+    func unreachable() async throws {
+        let gone = try await TestOrigin.start(handler: .status(200))
+        let place = gone.url("/notes")
+        await gone.stop()
+        try await OfflineScene.run { scene in
+            let session = MappedErrorTests.session
+            let queue = try await scene.queue(session: session) { $0.backoff = OfflineScene.never }
+            let outcome = try await session.send(
+                try HTTPRequest(method: .post, url: place), body: .text("x"),
+                whenOffline: .freeze(as: OfflineSubmission(key: .none)))
+            guard case .frozen = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            #expect(try scene.folder.names() == ["1.request"])
+            await queue.close()
+        }
+    }
+
+    @Test("A PUT whose answer is cut behind its head has been answered, and is not sent again")
+    func cutAnswer() async throws {
+        try await OfflineScene.run { _ in
+            OriginResponse.pattern(1_000).with { $0.fault = OriginFault(.close, afterBodyBytes: 10) }
+        } _: { scene in
+            let session = MappedErrorTests.session
+            let queue = try await scene.queue(session: session)
+            let outcome = try await session.send(
+                try scene.request(.put), body: .text("x"), whenOffline: .freeze)
+            guard case .answered(let answer) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            #expect(answer.statusCode == 200)
+            try await queue.drained
+            #expect(scene.origin.requests.count == 1)
+            #expect(try scene.folder.names() == [])
+            await queue.close()
+        }
+    }
+}

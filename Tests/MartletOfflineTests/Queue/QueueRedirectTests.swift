@@ -1,0 +1,99 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Offline queue: redirects")
+struct QueueRedirectTests {
+    /// A server that has moved its notes.
+    private static func server(_ status: Int, _ ledger: Ledger) -> OfflineScene.Answer {
+        { request in
+            if request.path == "/notes" { return .redirect(to: "/notes/", status: status) }
+            guard request.method == "POST" else { return .text("the list") }
+            try await ledger.note(request)
+            return .text("taken")
+        }
+    }
+
+    @Test(
+        "What 301, 307 and 308 send elsewhere arrives there with its body", arguments: [301, 307, 308])
+    func moved(_ status: Int) async throws {
+        for key in [OfflineSubmission.Key.automatic, .none] {
+            let ledger = Ledger()
+            try await OfflineScene.run(answering: QueueRedirectTests.server(status, ledger)) { scene in
+                let queue = try await scene.queue()
+                try await queue.submit(
+                    try scene.request(), body: .text("once"), as: OfflineSubmission(tag: "note", key: key))
+                #expect(try await queue.delivered()["note"]?.text == "taken")
+                try await queue.drained
+                #expect(ledger.entries.map(\.body) == ["once"])
+                #expect(scene.origin.requests.map(\.method) == ["POST", "POST"])
+                await queue.close()
+            }
+        }
+    }
+
+    @Test("Where a 301 makes a GET of it, as the options say, the list that comes delivers nothing")
+    func changed() async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run(answering: QueueRedirectTests.server(301, ledger)) { scene in
+            let queue = try await scene.queue { $0.request.redirects = .follow() }
+            try await queue.submit(try scene.request(), body: .text("once"), tag: "keyed")
+            let (ticket, letter) = try await queue.dead()
+            #expect(ticket.tag == "keyed" && letter.reason == .refused && letter.statusCode == 200)
+            try await queue.submit(
+                try scene.request(), body: .text("once"), as: OfflineSubmission(tag: "plain", key: .none))
+            let (other, uncertain) = try await queue.uncertain()
+            #expect(other.tag == "plain" && uncertain.statusCode == 200)
+            #expect(ledger.entries.isEmpty)
+            await queue.close()
+        }
+    }
+
+    @Test("A 302 to somebody else's page, as of a network that wants its users to sign in, delivers nothing")
+    func captured() async throws {
+        try await TestOrigin.withOrigin(.plain) { _ in
+            .text("sign in")
+        } run: { portal in
+            let url = portal.url("/")
+            try await OfflineScene.run { _ in
+                .redirect(to: url)
+            } _: { scene in
+                let queue = try await scene.queue()
+                try await queue.submit(try scene.request(), body: .text("once"), tag: "note")
+                let (ticket, letter) = try await queue.dead()
+                #expect(ticket.tag == "note" && letter.statusCode == 200)
+                await queue.close()
+            }
+        }
+    }
+
+    @Test("A 302 or 303 leads to the result of what was taken, which is delivered", arguments: [302, 303])
+    func result(_ status: Int) async throws {
+        let ledger = Ledger()
+        try await OfflineScene.run { request in
+            guard request.method == "POST" else { return .text("result") }
+            try await ledger.note(request)
+            return .redirect(to: "/result", status: status)
+        } _: { scene in
+            let queue = try await scene.queue()
+            try await queue.submit(try scene.request(), body: .text("once"), tag: "note")
+            #expect(try await queue.delivered()["note"]?.text == "result")
+            #expect(ledger.entries.map(\.body) == ["once"])
+            await queue.close()
+        }
+    }
+
+    @Test("Where the method is kept, the answer is to the request itself: a refusal is no riddle")
+    func refused() async throws {
+        try await OfflineScene.run { request in
+            request.path == "/notes" ? .redirect(to: "/notes/", status: 301) : .text("", status: 404)
+        } _: { scene in
+            let queue = try await scene.queue()
+            try await queue.submit(
+                try scene.request(), body: .text("once"), as: OfflineSubmission(tag: "note", key: .none))
+            let (_, letter) = try await queue.dead()
+            #expect(letter.statusCode == 404)
+            await queue.close()
+        }
+    }
+}
