@@ -232,6 +232,11 @@ package final class ConnectionPool: TimerTarget {
         if isIdle { lease.connection.stream.watchWhileIdle(lease) }
     }
 
+    /// Whether nobody has a connection, which is open.
+    func isIdle(_ id: PoolConnectionID) -> Bool {
+        state.withLock { $0.machine.isIdle(id) }
+    }
+
     /// Forgets an idle connection that its server has closed, or that has spoken out of turn.
     func idleConnectionDied(_ id: PoolConnectionID) {
         let work = state.withLock { state in collect(state.machine.connectionDied(id), &state) }

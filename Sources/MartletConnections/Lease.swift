@@ -52,7 +52,8 @@ package final class Lease: IdleWatcher {
     }
 
     package func idleStreamStirred() {
-        guard connection.stream.probe() == .unusable else { return }
+        // The watch may have been set when somebody had it already: what he reads is his.
+        guard pool.isIdle(id), connection.stream.probe() == .unusable else { return }
         pool.idleConnectionDied(id)
     }
 }

@@ -14,7 +14,8 @@ package final class FileReader: Sendable {
     /// Opens a regular file.
     /// - Throws: What the system said; `EISDIR` for a directory, `EINVAL` for another thing that has no length.
     package init(path: String) throws(StorageError) {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        // Without waiting: a pipe that nobody writes to would hold the worker until somebody does.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw StorageError(operation: "open", path: path, code: errno) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else {

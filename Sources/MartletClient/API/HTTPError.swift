@@ -183,7 +183,9 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     /// Whether no connection could be opened, for whatever reason.
     public var isConnectFailure: Bool {
         switch code {
-        case .resolutionFailed, .connectFailed, .tlsFailed, .proxyFailed: true
+        case .resolutionFailed, .connectFailed, .proxyFailed: true
+        // TLS can fail later as well: by a record that is not authentic, or a certificate refused behind the handshake.
+        case .tlsFailed: !wasSent
         case .timedOut: clock == .connect
         default: false
         }

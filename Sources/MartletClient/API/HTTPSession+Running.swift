@@ -38,7 +38,8 @@ extension HTTPSession {
             } onCancel: {
                 control.cancel()
             }
-        } catch {
+        } catch let failure {
+            let error = AnswerRefusal.reason(of: failure)
             logFailure(of: call, error)
             throw await settings.mapped(error)
         }
@@ -84,7 +85,7 @@ extension HTTPSession {
         } catch {
             observer.endUpload()
             await told
-            await observer.failed(error)
+            await observer.failed(AnswerRefusal.reason(of: error))
             throw error
         }
     }

@@ -86,11 +86,11 @@ public actor HTTPSession {
     nonisolated func collect(
         _ call: Call, _ control: TransferControl, head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
-        let exchange = try await run(call, control, isRestartable: true) { answer in
-            try await HTTPSession.collected(answer, call, control, head: head)
+        try await run(call, control, isRestartable: true) { answer in
+            let exchange = try await HTTPSession.collected(answer, call, control, head: head)
+            guard let validator = call.validator else { return exchange }
+            return try await HTTPSession.validated(exchange, validator)
         }
-        guard let validator = call.validator else { return exchange }
-        return try await HTTPSession.validated(exchange, validator)
     }
 
     /// Collects an answer. It stands by itself, so that calls which wait for their answers hold nothing of it.
@@ -136,11 +136,17 @@ public actor HTTPSession {
         return answer.exchange(with: body)
     }
 
+    /// Asks a validator about an answer that is whole.
+    /// - Throws: An ``AnswerRefusal``, which ``run(_:_:isRestartable:isDownload:_:)`` takes off again.
     @inline(never)
     private static func validated(
         _ exchange: HTTPExchange, _ validator: ResponseValidator
     ) async throws -> HTTPExchange {
-        try await validator.check(ValidationSubject(exchange))
+        do {
+            try await validator.check(ValidationSubject(exchange))
+        } catch {
+            throw AnswerRefusal(reason: error)
+        }
         return exchange
     }
 
@@ -194,8 +200,9 @@ public actor HTTPSession {
 
     /// Sends a request and writes the body of its answer to a file, which appears under its name when it is complete.
     ///
-    /// Until then, and whatever fails, a file of that name is what it was. The status must be 2xx. The bytes are synced
-    /// before the file is renamed.
+    /// Until then, and whatever fails, a file of that name is what it was. The status must be 2xx; what is refused for
+    /// another is told with up to 64 KiB of its body, see ``ResponseValidator``. The bytes are synced before the file is
+    /// renamed.
     ///
     /// - Parameters:
     ///   - path: The file's name; its folder must exist.
@@ -231,16 +238,11 @@ public actor HTTPSession {
         _ call: Call, to path: FilePath, overwrites: Bool, control: TransferControl,
         head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
-        let limit = settings.configuration.bufferedBodyLimit.bytes
-        return try await run(call, control, isRestartable: true, isDownload: true) { answer in
+        try await run(call, control, isRestartable: true, isDownload: true) { answer in
             head?.settle(.success(HeadConversion.response(answer.head)))
-            let isSuccess = (200...299).contains(answer.head.status)
-            let reader = BodyReader(
-                answer, control: control, byteLimit: isSuccess ? call.options.bodyLimit?.bytes : limit)
-            guard isSuccess else {
-                let body = try await reader.collect()
-                return try answer.exchange(with: body).validated()
-            }
+            let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
+            // The status is what the caller has to know, whatever becomes of a body that is no file's.
+            try await ResponseValidator.success.admit(answer, reader)
             if let validator = call.validator { try await validator.admit(answer, reader) }
             let observer = answer.call.observer
             let place = try await observer?.destination(of: answer, proposed: path) ?? path

@@ -103,6 +103,9 @@ public struct SessionConfiguration: Sendable {
     /// Whose stored answers requests find and make, unless they say otherwise; `nil`, the default, tells them apart by
     /// `Authorization`, so that nobody is served what was another's.
     ///
+    /// Either way what another server than the URL's was asked for, by ``unixSocketPath``, ``connectRedirections`` or
+    /// ``resolveOverrides``, is found only where these lead to the same one again.
+    ///
     /// It is not a secret: it is written to disk. A session that acts for many users by cookies gives each a view with a
     /// partition of its own.
     public var cachePartition: String?
@@ -122,7 +125,8 @@ public struct SessionConfiguration: Sendable {
     ///
     /// It is asked for whatever a call that runs fails with. A URL that cannot be parsed is told to the caller as it is, and
     /// so is what an exchange in memory turns out to be, by ``HTTPExchange/validated()`` or its decoders; a host maps these,
-    /// where it validates (``HTTPHost/validatesStatus``).
+    /// where it validates (``HTTPHost/validatesStatus``). Downloads in parts, event streams and the offline queue decide by
+    /// what went wrong whether they go on, and do not ask it: they end with an ``HTTPError``.
     public var errorMapper: (any HTTPErrorMapping)?
 
     #if Metrics
@@ -191,6 +195,7 @@ public struct SessionConfiguration: Sendable {
             resolver: resolver, overrides: resolveOverrides, redirections: connectRedirections,
             unixSocketPath: unixSocketPath, race: connectRace, socket: socketOptions, tls: tls,
             connector: connector)
+        settings.tls.hosts = tls.hosts.inASCII { (try? URLHost(name: Array($0.utf8)[...]))?.text }
         settings.proxyAuthenticator = SessionProxyAuthenticator()
         settings.proxyUserAgent = headers[.userAgent] ?? userAgent
         return settings

@@ -16,7 +16,7 @@ package struct AuthenticationMachine: Sendable {
     /// Whether other origins are shown what is meant for the first.
     let trustsOtherOrigins: Bool
 
-    /// The origin the call began at.
+    /// The origin the call began at; `nil` until the first request is prepared, where it was not given.
     private var firstOrigin: HTTPURL.Origin?
     /// Whether a request of the call went elsewhere since.
     private var hasLeft = false
@@ -33,16 +33,21 @@ package struct AuthenticationMachine: Sendable {
     package static let staleLimit = 3
 
     /// A machine for one call.
-    /// - Parameter trustsOtherOrigins: Whether what is meant for the origin that the call begins at is meant for all that
-    ///   redirects lead to, as ``RedirectPolicy/trustsOtherOrigins`` says; default no.
+    /// - Parameters:
+    ///   - firstOrigin: What the call's own credentials are meant for, wherever an interceptor sends the first request; `nil`
+    ///     for the origin of that.
+    ///   - trustsOtherOrigins: Whether what is meant for the origin that the call begins at is meant for all that redirects
+    ///     lead to, as ``RedirectPolicy/trustsOtherOrigins`` says; default no.
     package init(
         party: AuthenticationParty, settings: AuthenticationSettings, memory: AuthenticationMemory,
-        nonces: ClientNonceSource = .system, trustsOtherOrigins: Bool = false
+        nonces: ClientNonceSource = .system, firstOrigin: HTTPURL.Origin? = nil,
+        trustsOtherOrigins: Bool = false
     ) {
         self.party = party
         self.settings = settings
         self.memory = memory
         self.nonces = nonces
+        self.firstOrigin = firstOrigin
         self.trustsOtherOrigins = trustsOtherOrigins
     }
 

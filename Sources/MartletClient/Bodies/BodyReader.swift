@@ -353,7 +353,8 @@ final class BodyReader: Sendable {
     /// The beginning of the body, of which nobody wants the rest: as much as comes in a while, up to a limit.
     func beginning(upTo limit: Int, within patience: Duration) async -> [UInt8] {
         let end = min(MonotonicTime.now().advanced(by: patience), call.totalDeadline)
-        state.withLock { $0.patience = end }
+        // How much is kept is bounded here: what the caller takes of a body says nothing of one that is refused.
+        state.withLock { ($0.patience, $0.byteLimit) = (end, nil) }
         var beginning: [UInt8] = []
         do {
             while beginning.count < limit, MonotonicTime.now() < end, let piece = try await next() {

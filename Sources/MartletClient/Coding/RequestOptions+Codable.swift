@@ -2,11 +2,12 @@ import MartletCache
 import MartletTransport
 
 /// Options are encoded without secrets: ``authentication``, the credentials of a proxy, and fields of ``trailers`` that hold
-/// credentials are left out. Keys that are not known are ignored; those that are missing have their default.
+/// credentials are left out. A validator cannot be encoded: without it other answers would be taken. Keys that are not known
+/// are ignored; those that are missing have their default.
 extension RequestOptions: Codable {
     private enum CodingKeys: String, CodingKey {
         case timeouts, priority, bodyLimit, decompresses, version, omittedFields, isRaw, trailers, proxy
-        case redirects, retry, usesCookies, idempotencyKey, bandwidth, allowsResendingUnsafeMethods
+        case order, redirects, retry, usesCookies, idempotencyKey, bandwidth, allowsResendingUnsafeMethods
         case cacheMode, cachePartition, ignoresContentLength
     }
 
@@ -26,6 +27,7 @@ extension RequestOptions: Codable {
         isRaw = try container.value(.isRaw, or: isRaw)
         allowsResendingUnsafeMethods = try container.value(.allowsResendingUnsafeMethods, or: false)
         // What few calls have is set only where it is there: each setting makes room for all of it.
+        if let order = try container.decodeIfPresent(WaitingOrder.self, forKey: .order) { self.order = order }
         if let names = try container.decodeIfPresent(Set<HTTPField.Name>.self, forKey: .omittedFields) {
             omittedFields = names
         }
@@ -47,11 +49,13 @@ extension RequestOptions: Codable {
     }
 
     /// Writes the options, without secrets.
-    /// - Throws: `EncodingError.invalidValue` where a closure chooses the proxy.
+    /// - Throws: `EncodingError.invalidValue` where a closure chooses the proxy, and for a validator.
     public func encode(to encoder: any Encoder) throws {
+        try validator?.refuseEncoding(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(timeouts, forKey: .timeouts)
         try container.encodeIfPresent(priority, forKey: .priority)
+        try container.encodeIfPresent(order, forKey: .order)
         try container.encodeIfPresent(bodyLimit, forKey: .bodyLimit)
         try container.encodeIfPresent(decompresses, forKey: .decompresses)
         try container.encode(version, forKey: .version)

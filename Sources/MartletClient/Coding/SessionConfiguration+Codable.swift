@@ -3,11 +3,12 @@ import MartletTransport
 
 /// A configuration is encoded as far as it is data.
 ///
-/// Left out, and as in ``SessionConfiguration/default`` when it is decoded: code (the delegate, interceptors, the resolver, the
-/// logger, and what measures and traces), the cookie jar, the cache, and secrets: ``authentication``, the credentials of proxies,
+/// Left out, and as in ``SessionConfiguration/default`` when it is decoded: code (the delegate, interceptors, the error mapper,
+/// the resolver, the logger, and what measures and traces), what tells the network's condition and path, the cookie jar, the
+/// cache, and secrets: ``authentication``, the credentials of proxies,
 /// identities with their keys and pass phrases, and the fields `Authorization`, `Proxy-Authorization`, `Cookie` and
-/// `Set-Cookie` of ``headers``. Where a closure decides about trust or about proxies, encoding throws: without it others would be
-/// trusted, or calls would go another way.
+/// `Set-Cookie` of ``headers``. Where a closure decides about trust or about proxies, or a validator about answers, encoding
+/// throws: without it others would be trusted, calls would go another way, or other answers would be taken.
 ///
 /// Keys that are not known are ignored, as a later version may write them; those that are missing have their default; values
 /// that are out of range throw.
@@ -16,7 +17,7 @@ extension SessionConfiguration: Codable {
         case timeouts, bufferedBodyLimit, headers, userAgent, decompressesResponses, decompressionLimits
         case continueTimeout, pool, bandwidth, wireLimits, tls, proxy, redirects, retry
         case resolveOverrides, connectRedirections, unixSocketPath, connectRace, socketOptions, priority
-        case cacheMode, cachePartition
+        case order, concurrency, cacheMode, cachePartition
     }
 
     /// Reads a configuration.
@@ -47,14 +48,17 @@ extension SessionConfiguration: Codable {
         connectRace = try container.value(.connectRace, or: connectRace)
         socketOptions = try container.value(.socketOptions, or: socketOptions)
         priority = try container.value(.priority, or: priority)
+        order = try container.value(.order, or: order)
+        concurrency = try container.decodeIfPresent(ConcurrencyPolicy.self, forKey: .concurrency)
         cacheMode = try container.value(.cacheMode, or: cacheMode)
         cachePartition = try container.decodeIfPresent(String.self, forKey: .cachePartition)
     }
 
     /// Writes the configuration, without secrets and without code.
-    /// - Throws: `EncodingError.invalidValue` where a closure decides about trust or about proxies, and where a root's text
-    ///   holds a private key.
+    /// - Throws: `EncodingError.invalidValue` where a closure decides about trust or about proxies, for a validator, and where a
+    ///   root's text holds a private key.
     public func encode(to encoder: any Encoder) throws {
+        try validator?.refuseEncoding(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(timeouts, forKey: .timeouts)
         try container.encode(bufferedBodyLimit, forKey: .bufferedBodyLimit)
@@ -76,6 +80,8 @@ extension SessionConfiguration: Codable {
         try container.encode(connectRace, forKey: .connectRace)
         try container.encode(socketOptions, forKey: .socketOptions)
         try container.encode(priority, forKey: .priority)
+        try container.encode(order, forKey: .order)
+        try container.encodeIfPresent(concurrency, forKey: .concurrency)
         try container.encode(cacheMode, forKey: .cacheMode)
         try container.encodeIfPresent(cachePartition, forKey: .cachePartition)
     }

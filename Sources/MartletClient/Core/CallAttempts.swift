@@ -34,6 +34,9 @@ struct CallAttempts {
     /// outlives a connection that does not take a byte.
     private var request: ExchangeRequest?
     private var expectsContinue = false
+    /// When a connection was asked for.
+    private(set) var asked: MonotonicTime
+    /// The start of the call and what was waited for a connection: what came before it was asked for is no wait.
     private var waited: MonotonicTime
 
     /// Those of a call that was not begun.
@@ -44,6 +47,7 @@ struct CallAttempts {
             call: runner.call,
             proxyAuthorization: runner.call.isForwarded
                 ? ProxyConvincing(call: runner.call, dialer: runner.dialer)?.unasked : nil)
+        asked = runner.call.start
         waited = runner.call.start
     }
 
@@ -74,6 +78,8 @@ struct CallAttempts {
         guard let request else { return }
         expectsContinue = request.expectsContinue
         runner.control.watcher?.sent(request.head)
+        // A body that was sent on the way to an answer without one, as behind a 303, stays what was sent.
+        if case .none = request.body, !runner.call.hops.isEmpty { return }
         runner.control.upload?.restart(of: request.bodyLength)
         runner.call.observer?.upload?.restart(of: request.bodyLength)
     }
@@ -102,11 +108,13 @@ struct CallAttempts {
         _ runner: CallRunner, insteadOf refused: Lease? = nil
     ) throws -> ConnectionPool.Acquisition {
         let call = runner.call
+        // Not the start of the call: redirects, credentials, interceptors and pauses may have come before.
+        if refused == nil { asked = MonotonicTime.now() }
         let request = ConnectionPool.Request(
             priority: runner.priority, order: call.options.order ?? call.settings.configuration.order,
             poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
             totalDeadline: call.totalDeadline,
-            start: number == 1 ? call.start : MonotonicTime.now(), isFresh: needsFreshConnection)
+            start: asked, isFresh: needsFreshConnection)
         do throws(ExchangeError) {
             guard let refused else {
                 return try runner.core.pool.acquire(
@@ -123,7 +131,7 @@ struct CallAttempts {
     /// - Parameter waited: Since when there is one.
     @inline(never)
     mutating func begin(_ runner: CallRunner, on lease: Lease, since waited: MonotonicTime) -> Exchange {
-        self.waited = waited
+        self.waited = runner.call.start.advanced(by: waited.since(asked))
         let exchange = makeExchange(runner, lease)
         runner.control.begin(.exchanging(exchange))
         runner.control.watcher?.connected(exchange.isReused ? [] : lease.connection.tunnelHeads)

@@ -32,7 +32,7 @@ struct CallRunner: Sendable {
             if control.isExposed { try await hold() }
             let exchange: Exchange
             switch try attempts.acquire(self) {
-            case .lease(let lease): exchange = attempts.begin(self, on: lease, since: call.start)
+            case .lease(let lease): exchange = attempts.begin(self, on: lease, since: attempts.asked)
             case .ticket(let ticket):
                 var lease = try await connection(for: ticket, attempts.number)
                 if attempts.refuses(lease) { lease = try await freshConnection(&attempts, instead: lease) }

@@ -8,6 +8,8 @@ final class ExchangeStorage: Sendable {
     let method: HTTPRequest.Method
     private let fields: HTTPFields
     private let givenRequest: HTTPRequest?
+    /// What the session's `Accept` says, where it is sent with requests that have none.
+    let defaultAccept: String?
     let url: HTTPURL
     let head: ResponseHead
     let body: [UInt8]
@@ -32,6 +34,8 @@ final class ExchangeStorage: Sendable {
         method = call.method
         fields = call.fields
         givenRequest = call.givenRequest
+        let accept = call.settings.defaultAccept
+        defaultAccept = accept == nil || call.options.omittedFields.contains(.accept) ? nil : accept
         url = call.url
         self.head = head
         self.body = body

@@ -48,8 +48,7 @@ struct RequestComposer {
         let fields = call.fields
         let isChunked = prepared.isChunked
         let isHTTP10 = call.options.version == .http10
-        var expects = false
-        var keepsAlive = !isHTTP10
+        var demands = Demands(keepsAlive: !isHTTP10)
         var encoder = RequestEncoder()
         try encoder.begin(
             method: call.method.rawValue, target: call.requestTarget,
@@ -60,15 +59,8 @@ struct RequestComposer {
             try encoder.field(name: "Host", value: call.url.hostFieldValue)
         }
         for field in fields where !RequestComposer.isSetHere(field.name) {
-            if field.name == .expect, field.value.lowercased() == "100-continue" {
-                // Without content there is nothing to wait for (RFC 9110 §10.1.1).
-                guard allowsExpectation, !isHTTP10, call.body.isPresent, prepared.length != 0 else {
-                    continue
-                }
-                expects = true
-            }
+            guard demands.take(field, mayExpect: mayExpect(prepared)) else { continue }
             if call.hidesProxyAuthorization, field.name == .proxyAuthorization { continue }
-            if field.name == .connection, RequestComposer.names("close", field.value) { keepsAlive = false }
             if field.name == .contentType, let boundary = missingBoundary(in: field.value) {
                 try encoder.field(name: "Content-Type", value: "\(field.value); boundary=\(boundary)")
                 continue
@@ -80,13 +72,13 @@ struct RequestComposer {
             encoder.lines(call.asksForCoding ? lines.asking : lines.plain)
         } else {
             try encodeCookies(fields, &encoder)
-            try encodeDefaults(fields, &encoder)
+            try encodeDefaults(fields, prepared, &demands, &encoder)
         }
-        if call.supplement?.asksFirst == true, allowsExpectation, !isHTTP10, !expects, prepared.length != 0,
-            fields[.expect] == nil, !isOmitted(.expect)
+        if call.supplement?.asksFirst == true, allowsExpectation, !isHTTP10, !demands.expects,
+            prepared.length != 0, fields[.expect] == nil, !isOmitted(.expect)
         {
             try encoder.field(name: "Expect", value: "100-continue")
-            expects = true
+            demands.expects = true
         }
         if let authorization = call.supplement?.authorization {
             try encoder.field(name: "Authorization", rawValue: authorization)
@@ -120,10 +112,34 @@ struct RequestComposer {
         }
         return ExchangeRequest(
             head: encoder.bytes, method: call.method.rawValue, version: isHTTP10 ? .http10 : .http11,
-            body: prepared.body, expectsContinue: expects,
+            body: prepared.body, expectsContinue: demands.expects,
             continueWait: call.settings.configuration.continueTimeout,
-            wantsKeepAlive: keepsAlive, isRaw: call.options.isRaw,
+            wantsKeepAlive: demands.keepsAlive, isRaw: call.options.isRaw,
             ignoresLength: call.options.ignoresContentLength, trailers: trailers)
+    }
+
+    /// What fields ask of this side besides being sent.
+    private struct Demands {
+        /// Whether the body waits for a 100.
+        var expects = false
+        /// Whether the connection is kept.
+        var keepsAlive: Bool
+
+        /// Notes what a field asks for.
+        /// - Returns: Whether it is sent: without content there is nothing to wait for (RFC 9110 §10.1.1).
+        mutating func take(_ field: HTTPField, mayExpect: Bool) -> Bool {
+            if field.name == .expect, field.value.lowercased() == "100-continue" {
+                guard mayExpect else { return false }
+                expects = true
+            }
+            // Whoever says so sends nothing more over it (RFC 9112 §9.6).
+            if field.name == .connection, RequestComposer.names("close", field.value) { keepsAlive = false }
+            return true
+        }
+    }
+
+    private func mayExpect(_ prepared: PreparedBody) -> Bool {
+        allowsExpectation && call.options.version != .http10 && call.body.isPresent && prepared.length != 0
     }
 
     /// A value that is not UTF-8 goes out byte by byte (obs-text, RFC 9110 §5.5).
@@ -146,9 +162,13 @@ struct RequestComposer {
         try encoder.field(name: "Cookie", rawValue: Array(lines.joined(separator: "; ".utf8)))
     }
 
-    private func encodeDefaults(_ fields: HTTPFields, _ encoder: inout RequestEncoder) throws(WireError) {
+    private func encodeDefaults(
+        _ fields: HTTPFields, _ prepared: PreparedBody, _ demands: inout Demands,
+        _ encoder: inout RequestEncoder
+    ) throws(WireError) {
         for field in call.settings.configuration.headers
         where !RequestComposer.isSetHere(field.name) && fields[field.name] == nil && !isOmitted(field.name) {
+            guard demands.take(field, mayExpect: mayExpect(prepared)) else { continue }
             if call.hidesProxyAuthorization, field.name == .proxyAuthorization { continue }
             // The body knows its type better than a default that was set for all.
             if field.name == .contentType, call.body.contentType != nil { continue }

@@ -10,6 +10,8 @@ final class SessionSettings: Sendable {
     let configuration: SessionConfiguration
     /// Whether the default fields say which codings are taken, so that nothing is asked for besides.
     let defaultsNameAcceptEncoding: Bool
+    /// What `Accept` says by the default fields; `nil` where they have none.
+    let defaultAccept: String?
     /// The lines of the fields that every request has, encoded once.
     let defaultLines: DefaultLines?
     /// The environment's proxies, as they were when the first of the session's views was made.
@@ -41,6 +43,7 @@ final class SessionSettings: Sendable {
             meters = CallMeters(configuration.metricsFactory ?? MetricsSystem.factory)
         #endif
         defaultsNameAcceptEncoding = configuration.headers[.acceptEncoding] != nil
+        defaultAccept = configuration.headers[.accept]
         defaultLines = DefaultLines(configuration)
     }
 
@@ -108,6 +111,7 @@ final class DefaultLines: Sendable {
     init?(_ configuration: SessionConfiguration) {
         let defaults = configuration.headers
         guard defaults[.cookie] == nil, defaults[.contentType] == nil, defaults[.proxyAuthorization] == nil,
+            defaults[.connection] == nil, defaults[.expect] == nil,
             !defaults.contains(where: { RequestComposer.isSetHere($0.name) })
         else { return nil }
         var names = Set(defaults.map(\.name))

@@ -10,7 +10,8 @@ public import SystemPackage
 /// that cannot even begin, because its URL is none or the session was invalidated, is not seen here.
 ///
 /// Certificates are not asked about here: ``TrustPolicy`` has a policy of one's own for that, within the handshake. What a
-/// proxy demands is answered by ``ProxySettings``. There is no cache and no resumed download, and so no function for them.
+/// proxy demands is answered by ``ProxySettings``. What a cache does is said by ``RequestOptions/cacheMode``, and downloads that
+/// go on where they stopped have events of their own (`Download.events`): there are no functions for either.
 public protocol SessionDelegate: Sendable {
     // MARK: Asked
 

@@ -32,7 +32,8 @@ extension HTTPHost {
     /// Sends a request and hands its answer to a closure as it arrives; else as
     /// ``HTTPSession/stream(_:body:options:_:)``.
     ///
-    /// Where ``validatesStatus`` is on, an answer that is not 2xx is collected and thrown, and the closure not called.
+    /// Where ``validatesStatus`` is on, an answer that is not 2xx is thrown with up to 64 KiB of its body, and the closure not
+    /// called; so is what the validator of the call or the session refuses, see ``ResponseValidator``.
     public func stream<Result>(
         _ path: String = "", method: HTTPRequest.Method = .get, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil,
@@ -44,12 +45,9 @@ extension HTTPHost {
         let control = TransferControl(tellsProgress: false)
         let validates = validatesStatus
         return try await session.run(call, control) { answer in
-            if validates, !(200...299).contains(answer.head.status) {
-                let limit = call.settings.configuration.bufferedBodyLimit.bytes
-                let body = try await BodyReader(answer, control: control, byteLimit: limit).collect()
-                _ = try answer.exchange(with: body).validated()
-            }
             let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
+            if validates { try await ResponseValidator.success.admit(answer, reader) }
+            if let validator = call.validator { try await validator.admit(answer, reader) }
             return try await handle(
                 HeadConversion.response(answer.head),
                 ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount))

@@ -38,6 +38,7 @@ struct CallSteps {
             authentication = AuthenticationFlow(
                 AuthenticationMachine(
                     party: .origin, settings: settings, memory: core.authenticationMemory,
+                    firstOrigin: call.url.origin,
                     trustsOtherOrigins: call.redirectPolicy.trustsOtherOrigins))
         }
         if let budget = call.retryPolicy.budget, call.retryPolicy.attempts > 1 {
@@ -217,6 +218,10 @@ struct CallSteps {
     private func redirected(
         _ redirect: RedirectRule.Redirect, by rule: RedirectRule, _ head: ResponseHead, _ request: Call
     ) async throws -> Call? {
+        var redirect = redirect
+        // What the caller gave was for the call's own origin, wherever an interceptor had sent the request that was
+        // redirected: within another origin, too, it leads away from the first.
+        if redirect.url.origin != call.url.origin { redirect.leavesOrigin = true }
         let next = try call.redirected(redirect, by: rule)
         guard let observer, let delegate = observer.delegate else { return next }
         let chosen = try await delegate.redirect(

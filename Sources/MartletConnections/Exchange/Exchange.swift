@@ -70,6 +70,8 @@ package final class Exchange: Sendable {
     /// Sends the request, or as much of it as the socket takes at once; the rest is written while the response is
     /// awaited.
     package func send(_ request: ExchangeRequest) throws(ExchangeError) {
+        // Nobody waits for the answer of what was cancelled while its connection was being found.
+        if state.withLock({ $0.isCancelled }) { throw failure(.cancelled) }
         connection.begin(request)
         var bytes = request.head
         if case .bytes(let body) = request.body, !request.expectsContinue {
@@ -282,7 +284,17 @@ package final class Exchange: Sendable {
     /// Waits until reading the body is worth another try; while the transfer is paused, until it goes on.
     package func waitForBody() async throws(ExchangeError) {
         while true {
-            let sent = state.withLock { $0.writer }?.byteCount
+            let writing = state.withLock { $0.writer }
+            // A request that can never be complete: its server may wait for the rest before it says more. What a server does
+            // to the connection is no such end, since what it said before can still be read.
+            switch writing?.outcome {
+            case .failed(.source(let error)): throw failure(.source(error))
+            case .failed(.lengthMismatch(let announced, let actual)):
+                throw failure(.lengthMismatch(announced: announced, actual: actual))
+            case .failed(.wire(let error)): throw failure(.wire(error))
+            case .failed, .finished, .stopped, nil: break
+            }
+            let sent = writing?.byteCount
             let now = MonotonicTime.now()
             let (deadline, clock) = clocks.deadline(clocks.idle, .idle, from: now)
             let remaining = connection.remainingPayload

@@ -201,9 +201,8 @@ final class UploadWriter: Sendable {
                 if total > length { return .failed(.lengthMismatch(announced: length, actual: total)) }
                 if let outcome = await write(chunk, payload: 0..<chunk.count) { return outcome }
             } else {
-                let header = encoder.header(byteCount: chunk.count)
-                let payload = header.count..<header.count + chunk.count
-                if let outcome = await write(header + chunk, payload: payload) { return outcome }
+                let (bytes, payload) = encoder.chunk(chunk)
+                if let outcome = await write(bytes, payload: payload) { return outcome }
             }
         }
         if let length {

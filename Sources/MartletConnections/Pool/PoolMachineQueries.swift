@@ -18,6 +18,12 @@ extension PoolMachine {
         return waiter == PoolIndex.none ? nil : waiterName(waiter)
     }
 
+    /// Whether nobody has a connection, which is open.
+    package func isIdle(_ connection: PoolConnectionID) -> Bool {
+        connections.holds(connection.index, connection.generation)
+            && connections.records[connection.index].state == .idle
+    }
+
     /// The name of the connection with an index, where it is idle.
     package func idleConnection(at index: Int) -> PoolConnectionID? {
         guard connections.records.indices.contains(index), connections.records[index].state == .idle else {

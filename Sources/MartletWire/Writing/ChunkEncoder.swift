@@ -1,7 +1,8 @@
 /// Writes what stands between the payloads of a chunked body (RFC 9112 §7.1).
 ///
-/// The footer of a chunk is written together with the header of the next, so a chunk costs two writes and not
-/// three: header, payload, header, payload, …, last chunk.
+/// A chunk whose bytes are at hand is made whole by ``chunk(_:)``: whoever waits for its end before going on has it at once.
+/// Where the payload is written apart, the footer of a chunk goes out with the header of the next, so that a chunk costs two
+/// writes and not three: header, payload, header, payload, …, last chunk.
 package struct ChunkEncoder: Sendable {
     private var hasOpenChunk = false
     private var isFinished = false
@@ -24,6 +25,21 @@ package struct ChunkEncoder: Sendable {
         bytes.append(ByteClass.lineFeed)
         hasOpenChunk = true
         return bytes
+    }
+
+    /// A whole chunk: header, payload and footer.
+    ///
+    /// - Parameter payload: its bytes; of none, and after the last chunk, nothing is made.
+    /// - Returns: the bytes to send, and which of them are the payload.
+    package mutating func chunk(_ payload: [UInt8]) -> (bytes: [UInt8], payload: Range<Int>) {
+        var bytes = header(byteCount: payload.count)
+        guard !bytes.isEmpty else { return ([], 0..<0) }
+        let range = bytes.count..<bytes.count + payload.count
+        bytes.reserveCapacity(range.upperBound + 2)
+        bytes += payload
+        appendFooter(to: &bytes)
+        hasOpenChunk = false
+        return (bytes, range)
     }
 
     /// The end of the body: the last chunk, the trailers and the empty line. Nothing more comes after it.

@@ -11,13 +11,13 @@ struct AuthenticationScene {
 
     init(
         _ settings: AuthenticationSettings, party: AuthenticationParty = .origin,
-        memory: AuthenticationMemory = AuthenticationMemory()
+        memory: AuthenticationMemory = AuthenticationMemory(), firstOrigin: HTTPURL.Origin? = nil
     ) {
         self.memory = memory
         flow = AuthenticationFlow(
             AuthenticationMachine(
                 party: party, settings: settings, memory: memory,
-                nonces: ClientNonceSource { Array("cnonce".utf8) }))
+                nonces: ClientNonceSource { Array("cnonce".utf8) }, firstOrigin: firstOrigin))
     }
 
     static func request(

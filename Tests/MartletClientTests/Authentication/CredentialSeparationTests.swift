@@ -42,6 +42,21 @@ struct CredentialSeparationTests {
         #expect(provider.counts == [1, 0])
     }
 
+    @Test("Credentials of the call are for the origin it is for, wherever its first request is sent")
+    func sentElsewhereAtFirst() async throws {
+        let provider = CountingTokens()
+        let first = try HTTPURL("http://a/").origin
+        let basic = AuthenticationSettings(credentials: .basic(user: "u", password: "p"))
+        for settings in [basic, AuthenticationSettings(tokens: SingleFlightTokens(provider))] {
+            var scene = AuthenticationScene(settings, firstOrigin: first)
+            #expect(try await scene.sent("http://b/") == nil)
+            #expect(try await !scene.isResent("http://b/", after: digest, "Basic realm=r", "Bearer"))
+        }
+        #expect(provider.counts == [0, 0])
+        var scene = AuthenticationScene(basic, firstOrigin: first)
+        #expect(try await scene.sent("http://a/") == "Basic dTpw")
+    }
+
     @Test("What one origin asked for is not answered to another, though both have credentials")
     func noStateAcross() async throws {
         let credentials = Credentials.digest(user: "u", password: "p")

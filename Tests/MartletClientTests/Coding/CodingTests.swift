@@ -63,6 +63,8 @@ struct CodingTests {
         configuration.connectRace.families = .ipv4Only
         configuration.socketOptions.serviceClass = .background
         configuration.priority = .high
+        configuration.order = .lastComeFirstServed
+        configuration.concurrency = .sharedQueue
         return configuration
     }
 
@@ -82,6 +84,8 @@ struct CodingTests {
             #expect(decoded.resolveOverrides == configuration.resolveOverrides)
             #expect(decoded.socketOptions == configuration.socketOptions)
             #expect(decoded.bandwidth == configuration.bandwidth)
+            #expect(decoded.order == configuration.order)
+            #expect(decoded.concurrency == configuration.concurrency)
         }
     }
 
@@ -99,9 +103,12 @@ struct CodingTests {
         options.isRaw = true
         options.ignoresContentLength = true
         options.allowsResendingUnsafeMethods = true
+        options.order = .lastComeFirstServed
         for value in [options, RequestOptions()] {
             let text = try CodingTests.json(value)
-            #expect(try CodingTests.json(CodingTests.decode(RequestOptions.self, text)) == text)
+            let decoded = try CodingTests.decode(RequestOptions.self, text)
+            #expect(try CodingTests.json(decoded) == text)
+            #expect(decoded.order == value.order)
         }
         let drawn = RequestOptions(idempotencyKey: .random)
         #expect(
@@ -135,7 +142,7 @@ struct CodingTests {
         }
     }
 
-    @Test("A17: what a closure decides, and a private key among roots, cannot be written")
+    @Test("A17: what a closure or a validator decides, and a private key among roots, cannot be written")
     func closures() throws {
         var trust = SessionConfiguration.default
         trust.tls.trust = .custom { _, _ in .deny(reason: "no") }
@@ -145,9 +152,13 @@ struct CodingTests {
         proxy.proxy = .selector { _ in nil }
         var key = SessionConfiguration.default
         key.tls.trust = .only(.text("-----BEGIN PRIVATE KEY-----"))
-        for configuration in [trust, suffixes, proxy, key] {
+        var validator = SessionConfiguration.default
+        validator.validator = .success
+        for configuration in [trust, suffixes, proxy, key, validator] {
             #expect(throws: EncodingError.self) { try CodingTests.json(configuration) }
         }
+        let options = RequestOptions(validator: .anything)
+        #expect(throws: EncodingError.self) { try CodingTests.json(options) }
     }
 
     @Test("A17: keys of a later version are ignored, and what is missing has its default")

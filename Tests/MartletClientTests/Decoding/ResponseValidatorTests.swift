@@ -88,6 +88,29 @@ struct ResponseValidatorTests {
         #expect(try await found.validated(.success, .contentType("application/json")).statusCode == 204)
     }
 
+    @Test("A12: an empty body is of no type, whatever the answer says of it")
+    func emptyTypedBody() async throws {
+        let found = try await exchange(200, "text/html")
+        #expect(found.response.headerFields[.contentType] == "text/html")
+        #expect(try await found.validated(.contentType("application/json")).statusCode == 200)
+        #expect(try found.decode(using: .nilIfEmpty(.json)) == .none)
+    }
+
+    @Test("A12: where the request has no Accept, that of its session is what is accepted, if it was sent")
+    func requestedBySession() async throws {
+        let response = ResponseValidatorTests.response(200, "text/html", "x")
+        try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
+            let session = HTTPSession.own { $0.headers[.accept] = "application/json" }
+            let found = try await session.get(origin.url())
+            #expect(await refusal(.standard, of: found)?.code == .unacceptableContentType)
+            let own = try await session.get(origin.url(), headers: [.accept: "text/*"])
+            _ = try await own.validated(.standard)
+            var options = RequestOptions()
+            options.omittedFields = [.accept]
+            _ = try await session.get(origin.url(), options: options).validated(.standard)
+        }
+    }
+
     @Test("A12: what the request's Accept asked for is what is accepted, anything where it asked for nothing")
     func requestedTypes() async throws {
         let asked = try await exchange(200, "text/html", "x", accept: "application/json, text/*;q=0.1")

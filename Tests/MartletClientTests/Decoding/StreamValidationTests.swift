@@ -117,4 +117,70 @@ struct StreamValidationTests {
             #expect(try folder.contents().isEmpty)
         }
     }
+
+    @Test("A host's streams are asked about by the validator of the call and of the session")
+    func ofHost() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("<html>")
+        } run: { origin in
+            let session = HTTPSession.own { $0.validator = .contentType("application/zip") }
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.host(origin.base).stream("x") { _, _ in Issue.record("handed out") }
+            }
+            #expect(error?.code == .unacceptableContentType)
+            #expect(error?.exchange?.text == "<html>")
+            let options = RequestOptions(validator: .anything)
+            let text = try await session.host(origin.base).stream("x", options: options) {
+                String(decoding: try await $1.collect(), as: UTF8.self)
+            }
+            #expect(text == "<html>")
+        }
+    }
+
+    @Test("The status of what is refused is told though its body breaks off", arguments: [false, true])
+    func cutBody(isDownload: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let response = OriginResponse(body: .text("gone")).with {
+            $0.status = 404
+            $0.fields = ["Content-Length": "20"]
+            $0.closesConnection = true
+        }
+        try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
+            let error = try await refusal(origin, isDownload: isDownload, to: folder)
+            #expect(error.code == .unacceptableStatus)
+            #expect(error.exchange?.statusCode == 404)
+            #expect(error.exchange?.text == "gone")
+        }
+    }
+
+    @Test("The status of what is refused is told though its body has no end", arguments: [false, true])
+    func endlessBody(isDownload: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let response = OriginResponse.pattern(1 << 40).with { $0.status = 500 }
+        try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
+            let error = try await refusal(origin, isDownload: isDownload, to: folder)
+            #expect(error.code == .unacceptableStatus)
+            #expect(error.exchange?.statusCode == 500)
+            #expect(try #require(error.exchange?.body.count) <= 64 * 1024)
+            try await origin.ledger.waitForOpenConnections(atMost: 0)
+        }
+    }
+
+    /// What a download, or a stream of a host that validates, throws.
+    private func refusal(
+        _ origin: TestOrigin, isDownload: Bool, to folder: TemporaryFolder
+    ) async throws -> HTTPError {
+        let session = HTTPSession.own()
+        let path = folder.path("f")
+        let error = await #expect(throws: HTTPError.self) {
+            if isDownload {
+                try await session.download(HTTPRequest(method: .get, url: origin.url()), to: path)
+            } else {
+                let api = try session.host(origin.base).with { $0.validatesStatus = true }
+                _ = try await api.stream("x") { _, _ in Issue.record("handed out") }
+            }
+        }
+        #expect(try folder.contents().isEmpty)
+        return try #require(error)
+    }
 }

@@ -112,6 +112,38 @@ struct ErrorMapperTests {
         }
     }
 
+    @Test("M6: what a validator refuses of an answer that was collected comes to the mapper, as of a stream")
+    func refusals() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("no", status: 422)
+        } run: { origin async throws in
+            let session = HTTPSession.own {
+                $0.validator = .success
+                $0.errorMapper = ErrorMapperTests.naming
+            }
+            let expected = Named(code: .unacceptableStatus)
+            let request = try HTTPRequest(method: .get, url: origin.url())
+            await #expect(throws: expected) { try await session.get(origin.url()) }
+            await #expect(throws: expected) {
+                try await session.stream(request) { _, _ in Issue.record("called") }
+            }
+            let task = await session.task(for: request)
+            await #expect(throws: expected) { try await task.value }
+            let api = try HTTPSession.own { $0.validator = .success }.host(origin.base).with {
+                $0.errorMapper = ErrorMapperTests.naming
+                $0.validatesStatus = false
+            }
+            await #expect(throws: expected) { try await api.get("x") }
+            await #expect(throws: expected) {
+                try await api.stream("x") { _, _ in Issue.record("called") }
+            }
+            let own = RequestOptions(validator: .custom { _ in throw ServiceError(reason: "own") })
+            await #expect(throws: ServiceError(reason: "own")) {
+                try await session.get(origin.url(), options: own)
+            }
+        }
+    }
+
     @Test("A cancelled call throws CancellationError, and errors of the caller's own stay what they are")
     func foreignErrors() async throws {
         try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in

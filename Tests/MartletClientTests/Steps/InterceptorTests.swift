@@ -102,6 +102,47 @@ struct InterceptorTests {
         }
     }
 
+    private struct Moving: HTTPInterceptor {
+        let authority: String?
+
+        func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest {
+            var request = request
+            request.authority = authority
+            return request
+        }
+    }
+
+    @Test("Nor do the credentials of the session and of the URL go there, whatever redirects follow there")
+    func reroutedCredentials() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.path == "/a"
+                ? .redirect(to: "/b")
+                : .text("\(request.fields["Authorization"] ?? "-") \(request.fields["Cookie"] ?? "-")")
+        } run: { foreign async throws in
+            try await TestOrigin.withOrigin { _ in
+                .text("home")
+            } run: { home async throws in
+                let place = try HTTPRequest(method: .get, url: home.url()).authority ?? ""
+                let moving = Moving(
+                    authority: try HTTPRequest(method: .get, url: foreign.url()).authority)
+                let plain = HTTPSession.own { configuration in
+                    configuration.interceptors = [moving]
+                    configuration.headers[.cookie] = "a=b"
+                }
+                let session = plain.with {
+                    $0.authentication.credentials = .basic(user: "u", password: "p")
+                }
+                let own: HTTPFields = [.authorization: "Bearer mine"]
+                for path in ["/a", "/b"] {
+                    #expect(try await session.get(home.url(path)).text == "- -")
+                    #expect(try await session.get(home.url(path), headers: own).text == "- -")
+                    #expect(try await plain.get("http://u:p@\(place)\(path)").text == "- -")
+                }
+                #expect(home.connectionCount == 0)
+            }
+        }
+    }
+
     private struct Calling: HTTPInterceptor {
         let session: HTTPSession
         let url: String

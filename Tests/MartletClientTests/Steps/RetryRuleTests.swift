@@ -125,11 +125,28 @@ struct RetryRuleTests {
     @Test(
         "Errors that another try cannot mend are not tried again",
         arguments: [
-            HTTPError.Code.tlsFailed, .protocolViolation, .limitExceeded, .bodyTooLarge, .invalidURL,
-            .fileFailed,
+            HTTPError.Code.protocolViolation, .limitExceeded, .bodyTooLarge, .invalidURL, .fileFailed,
         ])
     func lasting(_ code: HTTPError.Code) {
         #expect(RetryRuleTests.delay(RetryRuleTests.failure(code)) == nil)
+    }
+
+    @Test("TLS that breaks is tried again where that does no harm; a handshake that fails is not")
+    func brokenTLS() {
+        for phase in [HTTPError.Phase.awaitingHead, .receivingBody] {
+            let error = HTTPError(.tlsFailed, phase: phase, message: "x", wasSent: true)
+            #expect(RetryRuleTests.delay(.failure(error)) != nil, "\(phase)")
+            #expect(RetryRuleTests.delay(.failure(error), isIdempotent: false) == nil, "\(phase)")
+        }
+        let refused = HTTPError(.tlsFailed, phase: .securing, message: "x", wasSent: false)
+        #expect(RetryRuleTests.delay(.failure(refused)) == nil)
+        var cut = refused
+        cut.underlying = TLSError(.truncated)
+        #expect(RetryRuleTests.delay(.failure(cut)) != nil, "it ended, as by a reset, and was not refused")
+        // TLS 1.3 tells so behind the handshake.
+        var unknown = HTTPError(.tlsFailed, phase: .awaitingHead, message: "x", wasSent: true)
+        unknown.underlying = TLSError(.clientCertificateRequired)
+        #expect(RetryRuleTests.delay(.failure(unknown)) == nil)
     }
 
     @Test("The total clock ends a call; the others end a try")

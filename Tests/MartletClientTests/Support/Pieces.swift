@@ -1,6 +1,6 @@
 /// Texts as the pieces of a body.
 struct Pieces: AsyncSequence, Sendable {
-    let texts: [String]
+    var texts: [String]
     /// Told before each piece is given out, with its number, and before the end.
     var onPiece: (@Sendable (Int) async throws -> Void)?
 

@@ -1,4 +1,5 @@
 import Martlet
+import MartletTesting
 import Testing
 
 @testable import MartletClient
@@ -62,6 +63,39 @@ struct DefaultFieldTests {
         }
         #expect(text.contains("\r\nContent-Type: application/x-www-form-urlencoded"))
         #expect(!text.contains("application/json"))
+    }
+
+    @Test("An expectation of the session's is told with content alone, and waited for")
+    func expectation() async throws {
+        let expectation = "\r\nExpect: 100-continue\r\n"
+        let plain = try await head { $0.headers[.expect] = "100-continue" }
+        #expect(!plain.contains(expectation))
+        let full = try await head(of: .post, body: .text("a")) { $0.headers[.expect] = "100-continue" }
+        #expect(full.contains(expectation))
+        let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
+        let first = ServerScript(.expectRequestHead, .send(refusal), .readAll)
+        let second = ServerScript(.expectRequestHead, .expect("a"), .sendOK, .awaitClose)
+        try await TestOrigin.withOrigin(scripts: first, second) { origin in
+            let session = HTTPSession.own {
+                $0.headers[.expect] = "100-continue"
+                $0.continueTimeout = Patience.long
+            }
+            let exchange = try await session.send(HTTPRequest(.post, origin), body: .text("a"))
+            #expect(exchange.text == "ok")
+        }
+    }
+
+    @Test("A connection that the session's fields close carries one exchange")
+    func closing() async throws {
+        let script = ServerScript(.expectRequestHead, .sendOK, .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script, script) { origin in
+            let session = HTTPSession.own { $0.headers[.connection] = "close" }
+            for _ in 0..<2 {
+                let exchange = try await session.get(origin.url())
+                #expect(exchange.text == "ok")
+            }
+            #expect(origin.ledger.counts.connections == 2)
+        }
     }
 
     @Test("A session's field that cannot be sent refuses each of its requests")

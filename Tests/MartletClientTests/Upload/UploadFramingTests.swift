@@ -149,7 +149,7 @@ struct UploadFramingTests {
             #expect(error.code == .bodySourceFailed)
             #expect(error.underlying is SourceFailure)
             let sent = try await origin.ledger.waitForTranscript(ofConnection: 1)
-            #expect(String(decoding: sent, as: UTF8.self).hasSuffix("\r\n\r\n3\r\nabc"))
+            #expect(String(decoding: sent, as: UTF8.self).hasSuffix("\r\n\r\n3\r\nabc\r\n"))
         }
     }
 

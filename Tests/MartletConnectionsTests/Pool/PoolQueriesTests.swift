@@ -40,6 +40,17 @@ struct PoolQueriesTests {
         #expect(scene.faults.isEmpty)
     }
 
+    @Test("A connection is idle while nobody has it, and not when it is gone")
+    func idle() throws {
+        let scene = PoolScene()
+        let connection = try #require(scene.open("a"))
+        #expect(!scene.pool.isIdle(connection))
+        _ = scene.release(connection)
+        #expect(scene.pool.isIdle(connection))
+        _ = scene.closeIdle("a")
+        #expect(!scene.pool.isIdle(connection))
+    }
+
     @Test("Closing the idle connections of one key leaves those in use and those of others")
     func closeIdle() throws {
         let scene = PoolScene()

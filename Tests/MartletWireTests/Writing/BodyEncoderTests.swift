@@ -13,6 +13,17 @@ struct BodyEncoderTests {
         #expect(try encoder.lastChunk().isEmpty)
     }
 
+    @Test("A chunk whose bytes are at hand is whole, for whoever waits for its end")
+    func wholeChunks() throws {
+        var encoder = ChunkEncoder()
+        let first = encoder.chunk(Array("hello".utf8))
+        #expect(first.bytes == Array("5\r\nhello\r\n".utf8) && first.payload == 3..<8)
+        #expect(encoder.chunk([]).bytes.isEmpty)
+        #expect(encoder.chunk(Array("!".utf8)).bytes == Array("1\r\n!\r\n".utf8))
+        #expect(try encoder.lastChunk() == Array("0\r\n\r\n".utf8))
+        #expect(encoder.chunk([1]).bytes.isEmpty)
+    }
+
     @Test("An empty payload writes no chunk, since that would end the body")
     func emptyChunk() throws {
         var encoder = ChunkEncoder()

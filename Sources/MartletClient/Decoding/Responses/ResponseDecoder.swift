@@ -14,7 +14,8 @@ public protocol ResponseDecoder<Output>: Sendable {
     /// The media ranges it makes sense of, such as `application/json`, `image/*` or `*/*`, as an `Accept` field lists them
     /// (RFC 9110 §12.5.1). Empty, the default, means any type.
     ///
-    /// They are compared before the body is looked at; an answer without `Content-Type` is not held against them.
+    /// They are compared before the body is looked at; an answer without `Content-Type` is not held against them, nor one
+    /// whose body is empty.
     var acceptableContentTypes: [String] { get }
 
     /// Makes the value. Status and content type were looked at before; an empty body is the decoder's to judge.

@@ -41,7 +41,8 @@ public struct ResponseValidator: Sendable {
     /// Takes any status of success, 200–299.
     public static let success = ResponseValidator([.status([200...299])])
 
-    /// Takes any status of success, and a content type that the request's `Accept` takes (RFC 9110 §12.5.1).
+    /// Takes any status of success, and a content type that the request's `Accept` takes (RFC 9110 §12.5.1), or the session's
+    /// where the request has none.
     public static let standard = ResponseValidator.success.and(.acceptedContentType)
 
     /// Takes these statuses.
@@ -61,7 +62,8 @@ public struct ResponseValidator: Sendable {
 
     /// Takes these content types.
     ///
-    /// An answer without `Content-Type` is taken where its body is empty, or where `*/*` is among the ranges.
+    /// An answer whose body has come and is empty is taken whatever it says of its type, as AFNetworking and Alamofire took it.
+    /// One without `Content-Type` is taken where its body is to be empty, or where `*/*` is among the ranges.
     /// - Parameter ranges: Media ranges as an `Accept` field has them, one or several in each: `text/*`, `*/*`,
     ///   `application/json;q=0.9`, where a weight of 0 means “not this” and the most specific range counts. A range with
     ///   parameters asks for them, `charset` only where the answer has one. `application/*+json` stands for all types of
@@ -70,7 +72,8 @@ public struct ResponseValidator: Sendable {
         ResponseValidator([.contentType(MediaRangeList(ranges))])
     }
 
-    /// Takes the content types that the request's `Accept` field lists, as ``contentType(_:)`` does; all where it has none.
+    /// Takes the content types that the `Accept` field lists, as ``contentType(_:)`` does: the request's, else that of the
+    /// session's ``SessionConfiguration/headers`` where it is sent; all where there is none.
     public static let acceptedContentType = ResponseValidator([.requestedContentType])
 
     /// Takes bodies of at most this size; a larger one is refused with `.bodyTooLarge`.

@@ -32,7 +32,8 @@ struct ValidationSubject: Sendable {
         case .status(let ranges): try checkStatus(ranges)
         case .contentType(let list): try checkContentType(list)
         case .requestedContentType:
-            let values = exchange.request.headerFields[values: .accept]
+            var values = exchange.request.headerFields[values: .accept]
+            if values.isEmpty, let accept = exchange.storage.defaultAccept { values = [accept] }
             let list = MediaRangeList(values)
             // A field without a single range says nothing.
             if !list.ranges.isEmpty { try checkContentType(list) }
@@ -49,9 +50,10 @@ struct ValidationSubject: Sendable {
             "the status is \(exchange.response.status.code) \(exchange.response.status.reasonPhrase)")
     }
 
-    /// Asks for a content type.
+    /// Asks for a content type, unless the body has come and is empty: nothing is of no type, whatever the field says.
     /// - Parameter takesUntyped: Whether an answer that has no content type is taken whatever the list says.
     func checkContentType(_ list: MediaRangeList, takesUntyped: Bool = false) throws(HTTPError) {
+        if size == .collected(0) { return }
         let wanted = list.ranges.map { "\($0.type)/\($0.subtype)" }.prefix(8).joined(separator: ", ")
         guard let field = exchange.response.headerFields[.contentType] else {
             if takesUntyped || isEmpty || list.acceptsUntyped { return }

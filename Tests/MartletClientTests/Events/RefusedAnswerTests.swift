@@ -1,0 +1,51 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("What is told of an answer that a validator refuses", .timeLimit(.minutes(20)))
+struct RefusedAnswerTests {
+    private struct Stubborn: HTTPInterceptor {
+        func verdict(on outcome: HTTPCallOutcome, in context: CallContext) async throws -> HTTPRetryVerdict {
+            guard case .failure = outcome else { return .proceed }
+            return .again()
+        }
+    }
+
+    @Test("The delegate is told of a failure, and nobody takes it for one that another try would mend")
+    func delegate() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("no", status: 422)
+        } run: { origin async throws in
+            let delegate = RecordingDelegate()
+            let session = HTTPSession.own { configuration in
+                configuration.delegate = delegate
+                configuration.validator = .success
+                configuration.retry = .transient(attempts: 3, backoff: .constant(.zero))
+                configuration.retry.includesAllErrors = true
+                configuration.interceptors = [Stubborn()]
+            }
+            let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            #expect(error?.code == .unacceptableStatus)
+            #expect(error?.exchange?.text == "no")
+            #expect(delegate.told == ["received 422", "failed unacceptableStatus"])
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("The session's events end with the failure")
+    func events() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .text("no", status: 422)
+        } run: { origin async throws in
+            let session = HTTPSession.own { $0.validator = .success }
+            let events = session.events
+            await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            await session.finishAndInvalidate()
+            #expect(
+                await SessionEventTests.all(events).map(SessionEventTests.word) == [
+                    "started GET", "opened", "sent 1", "response 422 2", "failed unacceptableStatus",
+                    "invalidated",
+                ])
+        }
+    }
+}

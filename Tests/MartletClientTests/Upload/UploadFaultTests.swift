@@ -1,0 +1,101 @@
+import Foundation
+import Martlet
+import MartletTesting
+import MartletTransport
+import Synchronization
+import Testing
+
+@Suite("Uploads that an answer overtakes")
+struct UploadFaultTests {
+    private static let early = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
+
+    /// A body whose second piece, or end, comes when the signal does.
+    private func pieces(_ texts: [String], behind signal: OneShot<Void>) -> Pieces {
+        var pieces = Pieces { index in
+            guard index == 1 else { return }
+            _ = await signal.wait(until: .distantFuture, on: .sharedOrStalled)
+        }
+        pieces.texts = texts
+        return pieces
+    }
+
+    @Test("A source that is too short ends the call though its server has begun to answer and says no more")
+    func tooShort() async throws {
+        let script = ServerScript(.expectRequestHead, .send(UploadFaultTests.early), .readAll)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let signal = OneShot<Void>()
+            let body = HTTPBody.stream(length: 10) { pieces(["abc"], behind: signal) }
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.own().stream(HTTPRequest(.post, origin), body: body) { _, body in
+                    signal.fulfil(())
+                    for try await _ in body {}
+                }
+            }
+            #expect(error?.code == .bodyLengthMismatch)
+        }
+    }
+
+    @Test("A chunk is whole when it is sent: its server may answer it before the next one comes")
+    func wholeChunk() async throws {
+        let script = ServerScript(
+            .expectRequestHead, .expect("5\r\nhello\r\n"), .send(UploadFaultTests.early),
+            .expect("1\r\n!\r\n0\r\n\r\n"), .send("0\r\n\r\n"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let signal = OneShot<Void>()
+            let body = HTTPBody.stream { pieces(["hello", "!"], behind: signal) }
+            let answer = try await HTTPSession.own().stream(HTTPRequest(.post, origin), body: body) {
+                _, body in
+                signal.fulfil(())
+                return try await body.collect()
+            }
+            #expect(answer == Array("abc".utf8))
+            #expect(origin.ledger.notes.isEmpty)
+        }
+    }
+
+    @Test("Progress ends with what was sent, also where a redirect led on without a body")
+    func progressBehindRedirect() async throws {
+        try await TestOrigin.withOrigin { request in
+            guard request.path == "/form" else { return .text("done") }
+            _ = try await request.collectText()
+            return .redirect(to: "/done", status: 303)
+        } run: { origin in
+            let last = Mutex(TransferProgress())
+            let exchange = try await HTTPSession.own().upload(
+                .bytes([UInt8](repeating: 0x61, count: 50_000)), to: HTTPRequest(.post, origin, "/form")
+            ) { progress in last.withLock { $0 = progress } }
+            #expect(exchange.text == "done")
+            let progress = last.withLock { $0 }
+            #expect(progress.completedByteCount == 50_000 && progress.totalByteCount == 50_000)
+        }
+    }
+
+    @Test("What came before a connection was asked for is no wait for it")
+    func waitBehindRedirect() async throws {
+        let delay = Duration.milliseconds(300)
+        try await TestOrigin.withOrigin { request in
+            guard request.path == "/slow" else { return .text("done") }
+            return .redirect(to: "/done").with { $0.delay = delay }
+        } run: { origin in
+            let exchange = try await HTTPSession.own().get(origin.url("/slow"))
+            #expect(exchange.metrics.total >= delay)
+            #expect(exchange.metrics.wait < delay)
+        }
+    }
+
+    @Test("A pipe to which nobody writes is refused as a file, and holds nobody up", .timeLimit(.minutes(1)))
+    func pipe() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/pipe"
+        try #require(unsafe mkfifo(path, 0o600) == 0)
+        try await TestOrigin.withOrigin(.plain) { _ in
+            .text("ok")
+        } run: { origin in
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.own().send(HTTPRequest(.post, origin), body: .file(FilePath(path)))
+            }
+            #expect(error?.code == .fileFailed)
+            #expect(origin.requests.isEmpty)
+        }
+    }
+}
