@@ -31,7 +31,7 @@ struct FloodMemoryTests {
         private static let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     }
 
-    @Test("A flood of whatever kind takes less than 40 MiB, and ends", arguments: Flood.all)
+    @Test("A flood of whatever kind takes less than 20 MiB, and ends", arguments: Flood.all)
     func flood(_ flood: Flood) async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -51,7 +51,7 @@ struct FloodMemoryTests {
             do {
                 try await origin.signals.wait(for: "asked", within: .seconds(600))
                 let peak = program.identifier.flatMap { ResidentMemory.peak(of: $0) }
-                #expect(try #require(peak) < 40 << 20)
+                #expect(try #require(peak) < 20 << 20)
                 origin.signals.raise("measured")
                 _ = await program.waitForExit()
                 #expect(program.output == "good")
