@@ -11,7 +11,8 @@ struct MartletCommand: AsyncParsableCommand {
 
     private static let subcommands: [any ParsableCommand.Type] = [
         GetCommand.self, DownloadCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self,
-        CacheCommand.self, QueueCommand.self, NetworkCommand.self,
+        CacheCommand.self, QueueCommand.self, NetworkCommand.self, ManualCommand.self,
+        CompletionsCommand.self,
     ]
 
     /// Runs what the command line says, and exits.

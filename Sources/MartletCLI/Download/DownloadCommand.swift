@@ -55,6 +55,7 @@ struct DownloadCommand: AsyncParsableCommand {
         if let name = group.transfer.cookieOutput, let jar = session.configuration.cookies {
             await CookiePlan.write(jar, to: name, group.global)
         }
+        await Console.flush()
         return status
     }
 
@@ -65,6 +66,7 @@ struct DownloadCommand: AsyncParsableCommand {
         let usesTLS =
             options.followsRedirects || group.download.stateFolder != nil
             || plans.contains { $0.url.scheme == .https }
+        if usesTLS, !group.global.isSilent { await KeyLogPlan.warn() }
         var configuration = try SessionPlan.configuration(for: options, usesTLS: usesTLS)
         if let rate = group.download.rate {
             configuration.bandwidth.total.down = .bytesPerSecond(rate)

@@ -3,7 +3,8 @@ import Martlet
 /// Shows on standard error how downloads come along, in the form asked for.
 ///
 /// Bars are drawn at most ten times a second, each time by one write; lines that stay come with the next of them. The other
-/// forms are written as things happen. A reader of standard error who is slow holds nothing up but this.
+/// forms are written as things happen. A reader of standard error who is slow holds up the end of the program and nothing
+/// else: what happens waits for him, and of how far they are he gets fewer lines.
 actor DownloadScreen {
     private static let firstFrame = Duration.milliseconds(400)
     /// A little less than ten seconds, so that no ten are without a line.
@@ -43,17 +44,17 @@ actor DownloadScreen {
     }
 
     /// Something has happened to one.
-    func take(_ event: DownloadEvent, of number: Int) async {
+    func take(_ event: DownloadEvent, of number: Int) {
         board.take(event, of: number, at: elapsed)
         guard let subject = subject(number) else { return }
         if form.progress == .json {
-            await say(DownloadJSON.line(event, subject))
+            say(DownloadJSON.line(event, subject))
         } else if form.tellsPeople {
             // Where a bar shows it a line is too much.
             let isShown = form.progress == .bar && !form.tellsAll
             switch event {
             case .retrying where isShown, .verifying where isShown: break
-            default: await say(text.note(event, name: subject.name))
+            default: say(text.note(event, name: subject.name))
             }
         }
     }
@@ -76,25 +77,25 @@ actor DownloadScreen {
         board.end(plan.number, outcome, at: elapsed)
         sources[plan.number] = nil
         if form.progress == .json {
-            await say(DownloadJSON.line(outcome, subject, kept: kept))
+            say(DownloadJSON.line(outcome, subject, kept: kept))
         } else if outcome.status == nil ? form.tellsPeople : form.tellsErrors {
-            await say(text.outcome(outcome, name: subject.name, after: time, kept: kept))
+            say(text.outcome(outcome, name: subject.name, after: time, kept: kept))
         }
     }
 
     /// Something is wrong that ends no download.
-    func warn(_ message: String) async {
+    func warn(_ message: String) {
         if form.progress == .json {
-            await say(DownloadJSON.warning(message))
+            say(DownloadJSON.warning(message))
         } else if form.tellsErrors {
-            await say("martlet: \(ColumnText.safe(message, usesUnicode: form.usesUnicode))")
+            say("martlet: \(ColumnText.safe(message, usesUnicode: form.usesUnicode))")
         }
     }
 
     /// Something else is to be told.
-    func say(_ line: String?) async {
+    func say(_ line: String?) {
         guard let line else { return }
-        guard form.progress == .bar, !isOver else { return await Console.complain("\(line)\n") }
+        guard form.progress == .bar, !isOver else { return Console.post("\(line)\n") }
         notes.append(line)
     }
 
@@ -166,14 +167,14 @@ actor DownloadScreen {
     func finish(_ status: ExitStatus, farewell: String? = nil) async {
         let total = board.total(at: elapsed)
         switch form.progress {
-        case .json: await say(DownloadJSON.ended(total, received: board.receivedByteCount, status))
+        case .json: say(DownloadJSON.ended(total, received: board.receivedByteCount, status))
         case .bar, .plain:
             if board.fileCount > 1 {
-                await say(text.summary(total, received: board.receivedByteCount, after: elapsed))
+                say(text.summary(total, received: board.receivedByteCount, after: elapsed))
             }
         default: break
         }
-        if form.tellsErrors, form.progress != .json { await say(farewell) }
+        if form.tellsErrors, form.progress != .json { say(farewell) }
         isOver = true
         if form.progress == .bar { await write(block.end(notes: notes)) }
     }

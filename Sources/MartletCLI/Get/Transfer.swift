@@ -41,7 +41,7 @@ struct Transfer: Sendable {
         }
         var report = ledger.report
         report.elapsed = ContinuousClock.now - report.start
-        if report.status != .success, !report.message.isEmpty, global.tellsErrors {
+        if report.status != .success, !report.message.isEmpty, !report.isTold, global.tellsErrors {
             await Console.complain("martlet: (\(report.status.code)) \(report.message)\n")
         }
         if let format = options.writeOut, report.status != .interrupted {
@@ -98,7 +98,9 @@ struct Transfer: Sendable {
                 await meter?.finish(.success)
             } catch {
                 await output.close()
-                await meter?.finish(Transfer.verdict(error).0)
+                let (status, message) = Transfer.verdict(error)
+                await meter?.finish(status, message: message)
+                if meter?.isJSON == true { ledger.update { $0.isTold = true } }
                 throw error
             }
         }
@@ -160,10 +162,12 @@ struct Transfer: Sendable {
                 if let failure { throw failure }
                 return
             }
-            if global.tellsErrors, !global.isSilent {
+            let problem = Transfer.problem(failure, ledger.report)
+            await meter?.retrying(problem, in: wait, failures: tries)
+            if global.tellsErrors, !global.isSilent, meter?.isJSON != true {
                 let left = options.retries.count - tries
                 await Console.complain(
-                    "martlet: \(Transfer.problem(failure, ledger.report)); trying again in \(wait), \(left) more after that\n"
+                    "martlet: \(problem); trying again in \(wait), \(left) more after that\n"
                 )
             }
             try await Task.sleep(for: wait)

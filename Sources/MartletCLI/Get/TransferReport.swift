@@ -36,6 +36,8 @@ struct TransferReport: Sendable {
     var status = ExitStatus.success
     /// What went wrong; empty for nothing.
     var message = ""
+    /// Whether standard error has been told of it in another form than words.
+    var isTold = false
 
     /// The status, 304 where the body was left out as with one; 0 before there is one.
     var effectiveStatus: Int { isSimulatedNotModified ? 304 : head?.status ?? 0 }

@@ -37,6 +37,16 @@ enum Console {
         _ = try? await write(Array(text.utf8), to: .standardError, named: "standard error")
     }
 
+    /// Writes a text to standard error behind what is being written, and does not wait for it: ``flush()`` does.
+    static func post(_ text: String) {
+        output.submit { _ = try? FileDescriptor.standardError.writeAll(text.utf8) }
+    }
+
+    /// Returns when what was handed over so far is written.
+    static func flush() async {
+        await output.run {}
+    }
+
     /// Writes pieces to both, with nothing of anybody else in between. That nobody reads standard error is not an error.
     static func write(_ pieces: [WriteOut.Piece]) async throws(OutputError) {
         let result = await output.run { () -> Result<Void, OutputError> in

@@ -26,6 +26,23 @@ final class ProgressMeter: Sendable {
         text = ProgressText(name: name, usesUnicode: Environment.speaksUTF8, width: min(max(width, 20), 400))
     }
 
+    /// Whether programs read it, so that nothing may be said in other words.
+    var isJSON: Bool { form == .json }
+
+    /// Tells that the transfer is tried again, where that is told in JSON.
+    /// - Parameters:
+    ///   - message: What was wrong.
+    ///   - delay: How long is waited before.
+    ///   - failures: How many tries have failed.
+    func retrying(_ message: String, in delay: Duration, failures: Int) async {
+        guard isJSON else { return }
+        let rest: [(String, JSONValue)] = [
+            ("message", .string(message)), ("delay", .number(WriteOutValue.seconds(delay).text)),
+            ("failures", .number(failures)),
+        ]
+        await Console.complain(line("retrying", rest))
+    }
+
     /// Notes how many bytes have come, of how many.
     func note(_ bytes: UInt64, of total: UInt64?) {
         state.withLock { state in
@@ -56,7 +73,8 @@ final class ProgressMeter: Sendable {
     }
 
     /// The last line: always written, unless nothing is to be.
-    func finish(_ status: ExitStatus) async {
+    /// - Parameter message: What was wrong, which JSON has a place for.
+    func finish(_ status: ExitStatus, message: String = "") async {
         if form == .none { return }
         let current = snapshot()
         let isLate = state.withLock { state in
@@ -65,7 +83,7 @@ final class ProgressMeter: Sendable {
         }
         if isLate { return }
         if form == .json {
-            await Console.complain(event("finish", current, status))
+            await Console.complain(event("finish", current, status, message))
         } else {
             let line = text.total(current, failed: status != .success)
             // In one write: another transfer may have something to say.
@@ -96,12 +114,10 @@ final class ProgressMeter: Sendable {
         await Console.complain("\r\(line)\(String(repeating: " ", count: padding))")
     }
 
-    private func event(_ name: String, _ current: ProgressText.State, _ status: ExitStatus? = nil) -> String {
-        var members: [(String, JSONValue)] = [("event", .string(name))]
-        if status != nil || name == "start" {
-            members.append(("name", .string(text.name)))
-            members.append(("url", .string(url)))
-        }
+    private func event(
+        _ name: String, _ current: ProgressText.State, _ status: ExitStatus? = nil, _ message: String = ""
+    ) -> String {
+        var members: [(String, JSONValue)] = []
         members.append(("bytes", .number(current.bytes)))
         members.append(("total", current.total.map { .number($0) } ?? .null))
         if name != "start" {
@@ -111,7 +127,16 @@ final class ProgressMeter: Sendable {
         if let status {
             members.append(("ok", .bool(status == .success)))
             members.append(("exit", .number(status.code)))
+            if !message.isEmpty { members.append(("message", .string(message))) }
         }
-        return JSONWriter.text(.object(members)) + "\n"
+        return line(name, members)
+    }
+
+    /// A line of JSON. Of several transfers at once each names its own.
+    private func line(_ event: String, _ rest: [(String, JSONValue)]) -> String {
+        let names: [(String, JSONValue)] = [
+            ("event", .string(event)), ("name", .string(text.name)), ("url", .string(url)),
+        ]
+        return JSONWriter.text(.object(names + rest)) + "\n"
     }
 }

@@ -116,6 +116,44 @@ struct DownloadProgressTests {
         }
     }
 
+    @Test("A reader of standard error who does not read holds no download up, and loses no event")
+    func unreadPipe() async throws {
+        let script = """
+            mkfifo errors go && exec 3<>errors || exit 90
+            "$@" 2>errors 3>&- & program=$!
+            read -r _ <go
+            exec 4<errors 3>&-
+            cat <&4 & reader=$!
+            exec 4<&-
+            wait $program; status=$?
+            wait $reader
+            exit $status
+            """
+        // Far more than a pipe holds: each of two lines repeats the URL.
+        let padding = String(repeating: "x", count: 2000)
+        let numbers = 1...60
+        try await DownloadScene.run { scene in
+            let urls = numbers.map { scene.origin.url("/bytes/\($0)?\(padding)") }
+            let run = try await Program.run(
+                "bash", ["-c", script, "bash", Program.path, "download", "--progress", "json"] + urls,
+                input: [], in: scene.directory
+            ) { _ in
+                try await scene.origin.waitForRequests(count: numbers.count)
+                let go = try #require(FileHandle(forWritingAtPath: scene.directory.appending("go")))
+                try go.write(contentsOf: Data("\n".utf8))
+                try go.close()
+            }
+            #expect(run.status == 0, "\(run.errors)")
+            let objects = try DownloadScene.objects(run.text)
+            for event in ["started", "finished"] {
+                let told = objects.filter { $0["event"] as? String == event }.compactMap { $0["id"] as? Int }
+                #expect(told.sorted() == Array(numbers))
+            }
+            #expect(objects.last?["event"] as? String == "ended")
+            #expect(numbers.allSatisfy { scene.bytes("\($0)") == DownloadScene.pattern($0) })
+        }
+    }
+
     @Test(
         "SIGINT keeps what has come, says how to go on and is 130; the same command fetches what is missing alone"
     )

@@ -27,6 +27,24 @@ struct OutputTests {
         }
     }
 
+    @Test("JSON tells tries and failures in its own lines, each with the transfer it is about")
+    func json() async throws {
+        try await withRoutes { origin, directory in
+            let url = origin.url("/status/503")
+            let run = try await Program.run(
+                ["--progress", "json", "-f", "--retry", "1", "--retry-delay", "0.01", "-o", "file", url],
+                in: directory)
+            #expect(run.status == 22)
+            let events = try DownloadScene.objects(run.errors)
+            #expect(events.allSatisfy { $0["name"] as? String == "file" && $0["url"] as? String == url })
+            let names = events.compactMap { $0["event"] as? String }.filter { $0 != "progress" }
+            #expect(names == ["start", "retrying", "finish"])
+            let retrying = try #require(events.first { $0["event"] as? String == "retrying" })
+            #expect(retrying["failures"] as? Int == 1 && retrying["message"] as? String != nil)
+            #expect(events.last?["exit"] as? Int == 22 && events.last?["message"] as? String != nil)
+        }
+    }
+
     @Test("-v shows no credentials")
     func credentials() async throws {
         try await withRoutes { origin, _ in

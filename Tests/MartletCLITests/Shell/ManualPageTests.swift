@@ -1,0 +1,20 @@
+import Testing
+
+@testable import MartletCLI
+
+@Suite("The manual page")
+struct ManualPageTests {
+    @Test("Every option that is listed is in it, and no line of text is taken for a command")
+    func options() {
+        let lines = ManualPage.text.split(separator: "\n").map(String.init)
+        for section in OptionSection.all {
+            for option in section.listed {
+                let name = "\\fB\\-\\-\(option.name.replacing("-", with: "\\-"))\\fR"
+                #expect(lines.contains { $0.contains(name) }, "\(option.name)")
+            }
+        }
+        let commands = Set(lines.filter { $0.hasPrefix(".") }.map { $0.prefix { $0 != " " } })
+        #expect(commands.isSubset(of: [".TH", ".SH", ".TP", ".B", ".PP", ".br", ".nf", ".fi"]))
+        #expect(ManualPage.escaped(".netrc a\\b -x") == "\\&.netrc a\\eb \\-x")
+    }
+}
