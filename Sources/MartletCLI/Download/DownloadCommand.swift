@@ -66,7 +66,9 @@ struct DownloadCommand: AsyncParsableCommand {
         let usesTLS =
             options.followsRedirects || group.download.stateFolder != nil
             || plans.contains { $0.url.scheme == .https }
-        if usesTLS, !group.global.isSilent { await KeyLogPlan.warn() }
+        if usesTLS, !group.global.isSilent {
+            await KeyLogPlan.warn(asJSON: group.global.shownProgress == .json)
+        }
         var configuration = try SessionPlan.configuration(for: options, usesTLS: usesTLS)
         if let rate = group.download.rate {
             configuration.bandwidth.total.down = .bytesPerSecond(rate)

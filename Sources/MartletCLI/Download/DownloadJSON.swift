@@ -19,7 +19,7 @@ enum DownloadJSON {
                     finished   path, bytes, resumed, received, verified: checksums
                     failed     code, message, exit: the exit code for it, kept: bytes that are kept
                     paused     kept
-                    warning    message: what is wrong with a queue and ends no download
+                    warning    message: what is wrong and ends no download, as with a queue
                   Twice a second "progress": bytes, total (null: not known), rate in bytes a second, left in seconds
                   (null: not known), stalled in seconds, finished, failed and files: how many; and in "downloads" those
                   that run: id, name, bytes, total, resumed, rate, left, stalled, connections, state: starting,

@@ -77,7 +77,9 @@ struct GetRunner: Sendable {
         _ jar: CookieJar
     ) async throws(UsageError) -> HTTPSession {
         let usesTLS = plans.contains { $0.url.scheme == .https } || group.transfer.followsRedirects
-        if usesTLS, !group.global.isSilent { await KeyLogPlan.warn() }
+        if usesTLS, !group.global.isSilent {
+            await KeyLogPlan.warn(asJSON: group.global.shownProgress == .json)
+        }
         var configuration = try SessionPlan.configuration(for: group.transfer, usesTLS: usesTLS)
         if let global = groups.last?.global, global.isParallel {
             let limit = global.parallelLimit

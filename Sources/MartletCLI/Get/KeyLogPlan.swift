@@ -13,8 +13,11 @@ enum KeyLogPlan {
     }
 
     /// Tells of a file that cannot be appended to.
-    static func warn() async {
+    /// - Parameter asJSON: Whether programs read what is told.
+    static func warn(asJSON: Bool = false) async {
         guard let name, let fault = KeyLogFile.fault(at: name) else { return }
-        await Console.complain("martlet: warning: SSLKEYLOGFILE: nothing is kept in “\(name)”: \(fault)\n")
+        let message = "SSLKEYLOGFILE: nothing is kept in “\(name)”: \(fault)"
+        let line = asJSON ? DownloadJSON.warning(message) : "martlet: warning: \(message)"
+        await Console.complain("\(line)\n")
     }
 }

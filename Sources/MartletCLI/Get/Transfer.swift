@@ -120,6 +120,7 @@ struct Transfer: Sendable {
 
     private static func showing(_ meter: ProgressMeter?, _ body: () async throws -> Void) async throws {
         guard let meter else { return try await body() }
+        await meter.begin()
         // Unstructured, since it must end with the transfer and not hold it up.
         let drawing = Task { await meter.run() }
         defer { drawing.cancel() }

@@ -51,10 +51,14 @@ final class ProgressMeter: Sendable {
         }
     }
 
+    /// Says that the transfer begins, ahead of all else that is told of it.
+    func begin() async {
+        if isJSON { await Console.complain(event("start", snapshot())) }
+    }
+
     /// Draws until it is cancelled.
     func run() async {
         if form == .none { return }
-        if form == .json { await Console.complain(event("start", snapshot())) }
         let interval: Duration = form == .bar ? .milliseconds(100) : .milliseconds(500)
         var lastLine = ContinuousClock.now
         while !Task.isCancelled {

@@ -84,6 +84,11 @@ package final class MemoryCache: Sendable {
         }
     }
 
+    /// The keys of a URL that it has variants of, in no order.
+    func keys(of url: String) -> [CacheKey] {
+        state.withLock { state in state.places.keys.filter { $0.url == url } }
+    }
+
     /// All variants of a key, none of which counts as used until ``noteUse(of:)`` says so.
     package func variants(of key: CacheKey) -> [MemoryEntry] {
         state.withLock { state in (state.places[key] ?? []).compactMap { state.slots[$0]?.entry } }

@@ -26,8 +26,14 @@ struct OutdatedURLs: Sendable {
         order = []
     }
 
-    /// Whether a response was asked for before its URL went out of date. One of the same millisecond counts as older, which
-    /// costs a request at most.
+    /// The moment at which a request is sent: behind that at which its URL went out of date, also within its millisecond.
+    func requestTime(for url: String, now: WallTime) -> WallTime {
+        guard !times.isEmpty, times[url] == now, now.milliseconds < .max else { return now }
+        return WallTime(milliseconds: now.milliseconds + 1)
+    }
+
+    /// Whether a response was asked for before its URL went out of date. One that another process asked for in the same
+    /// millisecond counts as older, which costs a request at most.
     func cover(_ head: StoredHead) -> Bool {
         guard !times.isEmpty, let time = times[head.key.url] else { return false }
         return head.requestTime <= time

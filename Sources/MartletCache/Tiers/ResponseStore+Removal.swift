@@ -39,6 +39,23 @@ extension ResponseStore {
         }
     }
 
+    /// Removes what is stored of a URL from both tiers, whosever it is. It blocks on files, and reads the head of each entry on
+    /// disk, since nothing else tells of which URL it is.
+    package func removeAll(of url: String) {
+        var keys = Set(
+            changing.withLock { changing in
+                changing.leaving.lazy.map(\.head.key).filter { $0.url == url } + memory.keys(of: url)
+            })
+        keys.insert(CacheKey(url: url))
+        for key in keys { invalidate(key) }
+        guard let disk, let names = try? disk.entryNames() else { return }
+        for name in names {
+            if case .whole(let reader) = disk.look(at: name), reader.head.key.url == url {
+                remove(reader.head.key, representation: reader.entry.generation)
+            }
+        }
+    }
+
     /// Removes everything from both tiers, also what is not on disk yet. It blocks on files.
     package func removeAll() {
         ledger.withLock { $0.invalidateAll() }

@@ -77,6 +77,12 @@ package final class ResponseStore: Sendable {
     /// The present epoch, for a request that is about to be sent.
     package var epoch: InvalidationLedger.Epoch { ledger.withLock { $0.epoch } }
 
+    /// The moment at which a request for a URL that is sent now counts as sent: what it brings is newer than what was out of
+    /// date before, however short a time ago.
+    package func requestTime(for url: String, now: WallTime) -> WallTime {
+        outdated.withLock { $0.requestTime(for: url, now: now) }
+    }
+
     /// Whether a response to a request that was sent at an epoch may still be stored.
     package func holds(_ epoch: InvalidationLedger.Epoch, for url: String) -> Bool {
         ledger.withLock { $0.holds(epoch, for: url) }

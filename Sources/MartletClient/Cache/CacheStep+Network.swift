@@ -111,7 +111,7 @@ extension CacheStep {
     /// The answer to a request that cannot be shared: of part of a representation, of its head, or under conditions of the
     /// caller's.
     mutating func direct(_ fields: FieldBlock) async throws -> Answer {
-        let sent = WallTime.now
+        let sent = cache.store.requestTime(for: request.key.url, now: .now)
         let network = try await runner(fields).run()
         let decider = cache.decider(request, after: decision, found)
         let decided = decider.received(network.head, requestTime: sent, responseTime: .now)

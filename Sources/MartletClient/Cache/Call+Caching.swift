@@ -44,24 +44,36 @@ extension Call {
     /// What the cache must know of the request.
     func cacheRequest() -> CacheRequest {
         let fields = sentFields
+        let caller = (supplement?.identity ?? Call.credential(in: fields)).map {
+            "credential-" + ResponseCache.conceal($0)
+        }
         var partition =
-            options.cachePartition ?? settings.configuration.cachePartition
-            ?? (supplement?.identity ?? Call.credential(in: fields)).map {
-                "credential-" + ResponseCache.conceal($0)
-            } ?? ""
-        // A Host of the caller's may name another resource than the URL does, by which all is found.
-        if let host = self.fields[.hostField], host.lowercased() != url.hostFieldValue.lowercased() {
-            partition += (partition.isEmpty ? "" : " ") + "host-" + ResponseCache.conceal(host)
-        }
-        // Another server than the URL's has answers of its own.
-        if let place = settings.configuration.otherPlace(of: url) {
-            partition += (partition.isEmpty ? "" : " ") + "place-" + ResponseCache.conceal(place)
-        }
+            [options.cachePartition ?? settings.configuration.cachePartition ?? caller ?? ""]
+            .filter { !$0.isEmpty }
+        let server = otherServer
+        // Only in the partition without a name are credentials looked at (RFC 9111 §3.5), and this one has a name.
+        if partition.isEmpty, !server.isEmpty, let caller { partition = [caller] }
+        partition += server
         var mode = options.cacheMode ?? settings.configuration.cacheMode
         if mode == .cacheThenNetwork, !options.takesPreview { mode = .standard }
         return CacheRequest(
-            method: method.rawValue, key: CacheKey(url: url.absoluteForm, partition: partition),
+            method: method.rawValue,
+            key: CacheKey(url: url.absoluteForm, partition: partition.joined(separator: " ")),
             fields: fields, mode: mode, conceal: ResponseCache.conceal)
+    }
+
+    /// What tells the resource from the one that the URL names; empty as good as always.
+    private var otherServer: [String] {
+        var server: [String] = []
+        // A Host of the caller's may name another resource than the URL does, by which all is found.
+        if let host = self.fields[.hostField], host.lowercased() != url.hostFieldValue.lowercased() {
+            server.append("host-" + ResponseCache.conceal(host))
+        }
+        // Another server than the URL's has answers of its own.
+        if let place = settings.configuration.otherPlace(of: url) {
+            server.append("place-" + ResponseCache.conceal(place))
+        }
+        return server
     }
 
     /// The credential that a request is sent with, each byte as a character, so that no two are the same text.

@@ -132,13 +132,20 @@ public final class ResponseCache: Sendable {
         Statistics(counts.withLock { $0 }, store)
     }
 
-    /// Removes all stored responses of a URL, whoever's they are: all variants of it, of the partition named.
+    /// Removes all stored responses of a URL: all variants of it.
     ///
     /// What is being received of it is not stored, either.
-    /// - Parameter partition: Whose; those that are told apart by nothing, by default.
-    public func remove(_ url: HTTPURL, partition: String = "") async {
-        let (store, key) = (store, CacheKey(url: url.absoluteForm, partition: partition))
-        await BlockingWorkers.shared.run { store.invalidate(key) }
+    /// - Parameter partition: Whose, beside those that are everybody's; `nil`, the default, for all of them, by whatever
+    ///   credential, partition, `Host` or server they are told apart. The head of each entry on disk is read for that.
+    public func remove(_ url: HTTPURL, partition: String? = nil) async {
+        let (store, url) = (store, url.absoluteForm)
+        await BlockingWorkers.shared.run {
+            if let partition {
+                store.invalidate(CacheKey(url: url, partition: partition))
+            } else {
+                store.removeAll(of: url)
+            }
+        }
     }
 
     /// Removes everything.

@@ -2,7 +2,8 @@ import MartletTransport
 
 extension SessionConfiguration {
     /// Where connections for a URL lead by what the caller says of it: a socket's path, another host or port, or given
-    /// addresses; `nil` where they lead to where the URL says, whatever is said of others.
+    /// addresses; `nil` where they lead to where the URL says, whatever is said of others. A proxy looks names up itself, and
+    /// given addresses count all the same: which proxy a call takes is not known here, and they cost a request at most.
     func otherPlace(of url: HTTPURL) -> String? {
         // A connector looks at none of these.
         guard connector == nil else { return nil }

@@ -27,9 +27,10 @@ public import SystemPackage
 /// | 500, 502, 504, other 5xx | later; uncertain where it must not be sent twice |
 /// | 501, 505, other 3xx and 4xx | dead |
 ///
-/// Redirects are followed as the session has it, but for 301 and 302: the method stays, and the body goes on, as with 307 and
-/// 308. Where request options say otherwise (``OfflineQueueOptions/request``), success behind one that made a GET of the
-/// request is none: it is dead, or uncertain where it must not be sent twice.
+/// Redirects are followed as the session has it, but for 301: the method stays, and the body goes on, as with 307 and 308.
+/// What a 303, or a 302 within an origin, leads to is the result of what was taken. Success behind a 302 to another origin
+/// that made a GET of the request, or behind a 301 where request options say otherwise (``OfflineQueueOptions/request``), is
+/// none: the request is dead, or uncertain where it must not be sent twice.
 ///
 /// Secret fields are not written down (`Authorization`, `Cookie`, `Proxy-Authorization`,
 /// ``OfflineQueueOptions/secretFields``), nor are user names and passwords of URLs: ``OfflineCredentials`` add them when a

@@ -13,7 +13,7 @@ import MartletClient
 /// | none, nothing sent | later | later | later |
 /// | none, something sent | later | later | uncertain |
 /// | 2xx, 304, after a 301, or a 302 to another origin, that changed the method | dead | dead | uncertain |
-/// | another than 2xx, after a redirect that ended the request | as above | as above | uncertain |
+/// | another than 2xx, after a 303 or a redirect that changed the method | as above | as above | uncertain |
 struct ReplayRule: Sendable {
     /// Whether the request has an `Idempotency-Key`.
     let hasKey: Bool
@@ -61,22 +61,30 @@ struct ReplayRule: Sendable {
 
     /// Whether the answer is to another request, to which a redirect led once this one had been answered (RFC 9110 §15.4).
     private static func isOfAnother(_ answer: HTTPExchange) -> Bool {
-        let isResult = answer.metrics.hops.contains { hop in
-            hop.reason == .redirect && !hop.method.isIdempotent && hop.status == 303
+        redirects(of: answer).contains { hop, method, _ in
+            !hop.method.isIdempotent && (hop.status == 303 || hop.method != method)
         }
-        return isResult || isStray(answer)
     }
 
     /// Whether a 301, or a 302 to another origin, made a request of another method of this one, which has no body: what was to
     /// be told there was not (RFC 9110 §15.4.2). Behind a 303 it was told before, and behind a 302 within an origin, which is
     /// what most servers send in its place (§15.4.3).
     private static func isStray(_ answer: HTTPExchange) -> Bool {
+        redirects(of: answer).contains { hop, method, origin in
+            guard hop.method != method else { return false }
+            return hop.status == 301 || hop.status == 302 && hop.url.origin != origin
+        }
+    }
+
+    /// The redirects that were followed, each with the method and the origin of the request that it led to.
+    private static func redirects(
+        of answer: HTTPExchange
+    ) -> [(hop: HTTPHop, method: HTTPRequest.Method, origin: HTTPURL.Origin)] {
         let hops = answer.metrics.hops
-        let last = (method: answer.request.method, origin: answer.url.origin)
-        let followers = hops.dropFirst().map { (method: $0.method, origin: $0.url.origin) } + [last]
-        return zip(hops, followers).contains { hop, follower in
-            guard hop.reason == .redirect, hop.method != follower.method else { return false }
-            return hop.status == 301 || hop.status == 302 && hop.url.origin != follower.origin
+        let followers =
+            hops.dropFirst().map { ($0.method, $0.url.origin) } + [(answer.request.method, answer.url.origin)]
+        return zip(hops, followers).compactMap { hop, follower in
+            hop.reason == .redirect ? (hop, follower.0, follower.1) : nil
         }
     }
 

@@ -104,6 +104,13 @@ struct TLSOptionTests {
             let silent = try await Program.run(
                 ["-sSk", origin.url("/")], in: directory, environment: [variable])
             #expect(silent.status == 0 && silent.errors.isEmpty, "\(silent.errors)")
+            for command in ["get", "download"] {
+                let json = try await Program.run(
+                    [command, "--progress", "json", "-k", "-o", command, origin.url("/")], in: directory,
+                    environment: [variable])
+                let events = try DownloadScene.objects(json.errors)
+                #expect(json.status == 0 && events.first?["event"] as? String == "warning", "\(json.errors)")
+            }
         }
     }
 

@@ -249,8 +249,14 @@ struct ResponseStoreTests {
         store.invalidate(CacheKey(url: "a", partition: "p"), others: WallTime(milliseconds: 2000))
         #expect(store.inMemory(other).isEmpty && store.allAtHand(other)?.isEmpty != false)
         #expect(store.all(other).isEmpty)
-        // What was asked for afterwards counts.
-        try put(at: WallTime(milliseconds: 2001))
+        // What was asked for afterwards counts, and within the same millisecond, too.
+        for (url, now, expected) in [
+            ("a", 2000, 2001), ("b", 1999, 1999), ("a", 1999, 1999), ("c", 2000, 2000),
+        ] {
+            let time = store.requestTime(for: url, now: WallTime(milliseconds: Int64(now)))
+            #expect(time == WallTime(milliseconds: Int64(expected)))
+        }
+        try put(at: store.requestTime(for: "a", now: WallTime(milliseconds: 2000)))
         #expect(store.all(other).count == 1)
         // Of too many URLs the earliest is forgotten.
         store.invalidate(CacheKey(url: "a"), others: WallTime(milliseconds: 3000))

@@ -132,6 +132,49 @@ struct CacheInvalidationTests {
         }
     }
 
+    @Test("What its owner removes is gone for whomever, also from the disk", arguments: [true, false])
+    func removedForAll(hasDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { request in
+            CacheScene.answer(request.fields["Authorization"] ?? "nobody")
+        } run: { origin async throws in
+            var mine = RequestOptions()
+            mine.cachePartition = "mine"
+            let ways: [(credential: String?, options: RequestOptions)] = [
+                (nil, RequestOptions()), ("Basic YTpi", RequestOptions()),
+                (nil, mine),
+            ]
+            func sources(_ session: HTTPSession) async throws -> [HTTPExchange.Source] {
+                var sources: [HTTPExchange.Source] = []
+                for path in ["/kept", "/gone"] {
+                    for way in ways {
+                        var request = try HTTPRequest(.get, origin, path)
+                        if let credential = way.credential {
+                            request.headerFields[.authorization] = credential
+                        }
+                        sources.append(try await session.send(request, options: way.options).source)
+                    }
+                }
+                return sources
+            }
+            let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
+            #expect(try await sources(session) == Array(repeating: .network, count: 6))
+            await cache.remove(try HTTPURL(origin.url("/gone")))
+            if hasDisk {
+                // Nothing of this process's memory is in the next one, which finds what is on disk.
+                await cache.flush()
+                let (other, _) = try CacheScene.session(folder)
+                #expect(
+                    try await sources(other)
+                        == Array(repeating: .cache, count: 3) + Array(repeating: .network, count: 3))
+            } else {
+                #expect(
+                    try await sources(session)
+                        == Array(repeating: .cache, count: 3) + Array(repeating: .network, count: 3))
+            }
+        }
+    }
+
     @Test("What is removed by its owner while it comes is not stored")
     func removedMeanwhile() async throws {
         try await CacheScene.withHeldOrigin { _ in

@@ -48,6 +48,27 @@ struct CachePlaceTests {
         #expect(both == "staging.example 80 192.0.2.1:80")
     }
 
+    @Test("What was made for a credential is nobody else's, though it is kept in everybody's partition")
+    func credentials() async throws {
+        try await TestOrigin.withOrigin { request in
+            CacheScene.answer(request.fields["Authorization"] ?? "nobody")
+        } run: { origin async throws in
+            let cache = ResponseCache.memoryOnly(options: .withoutPressure)
+            let session = HTTPSession.own { configuration in
+                configuration.cache = cache
+                configuration.cachePartition = ""
+                configuration.connectRedirections = [
+                    ConnectRedirection(toHost: "127.0.0.1", toPort: origin.port)
+                ]
+            }
+            for credential in ["Bearer alice", "Bearer bob", nil] {
+                let fields = credential.map { CacheScene.fields(("Authorization", $0)) } ?? HTTPFields()
+                let exchange = try await session.get("http://name.example/", headers: fields)
+                #expect(exchange.text == credential ?? "nobody")
+            }
+        }
+    }
+
     @Test("Two servers behind one URL share nothing, and each finds its own again", arguments: [true, false])
     func twoServers(hasSockets: Bool) async throws {
         func options() -> OriginOptions {

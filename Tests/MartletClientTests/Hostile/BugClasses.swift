@@ -51,7 +51,7 @@ extension BugClass {
         BugClass(
             12, "unbounded heads", .row("An endless status line"), .row("An endless field value"),
             .row("Endless small fields"), .row("Endless large fields"),
-            .test("A flood of whatever kind takes less than 40 MiB, and ends")),
+            .test("A flood of whatever kind takes less than 20 MiB, and ends")),
         BugClass(
             13, "garbage in the status line", .row("A status of four digits"), .row("A status with a letter"),
             .row("A status of zeros"), .row("A status below 100"), .row("No space before the status"),
@@ -104,7 +104,7 @@ extension BugClass {
         BugClass(
             22, "endless bodies", .row("A body without end that is collected"),
             .row("A body announced as 10^11 bytes"),
-            .test("10 GiB pass through less than 32 MiB of memory"),
+            .test("10 GiB pass through less than 16 MiB of memory"),
             .test(
                 "An endless body that is streamed is held by the reader's pace, and ends when the reader has enough"
             )),

@@ -78,8 +78,9 @@ struct UploadFaultTests {
             return .redirect(to: "/done").with { $0.delay = delay }
         } run: { origin in
             let exchange = try await HTTPSession.own().get(origin.url("/slow"))
+            // However busy the machine is: what the first answer took is no part of the wait for a connection.
             #expect(exchange.metrics.total >= delay)
-            #expect(exchange.metrics.wait < delay)
+            #expect(exchange.metrics.wait <= exchange.metrics.total - delay)
         }
     }
 

@@ -168,12 +168,14 @@ struct InterleavingTests {
         }
     }
 
-    @Test("What follows a redirect tells nothing of the request before it: without a key it is uncertain")
-    func redirectedElsewhere() async throws {
+    @Test(
+        "What follows a redirect tells nothing of the request before it: without a key it is uncertain",
+        arguments: [302, 303])
+    func redirectedElsewhere(_ redirect: Int) async throws {
         for status in [401, 404, 503] {
             try await OfflineScene.run { request in
                 request.method == "POST"
-                    ? .redirect(to: "/result", status: 303) : .text("", status: status)
+                    ? .redirect(to: "/result", status: redirect) : .text("", status: status)
             } _: { scene in
                 let queue = try await scene.queue { $0.backoff = OfflineScene.soon }
                 try await queue.submit(

@@ -54,7 +54,7 @@ struct FlightDriver: Sendable {
         let call = call.shared
         var isRepeated = false
         while true {
-            let sent = WallTime.now
+            let sent = cache.store.requestTime(for: request.key.url, now: .now)
             let runner = CallRunner(
                 core: core, dialer: dialer, call: fields.isEmpty ? call : call.asking(fields),
                 control: flight.control, gate: flight.gate)
