@@ -42,7 +42,7 @@ struct TimelinePicture: Sendable {
             ("dns", metrics.dns), ("connect", metrics.connect), ("tunnel", metrics.tunnel),
             ("tls", metrics.tls),
         ]
-        let ready = max(time, metrics.wait)
+        let ready = time + metrics.wait
         let begun = max(time, ready - opening.reduce(.zero) { $0 + ($1.1 ?? .zero) })
         func add(_ label: String, until end: Duration, evenIfNothing: Bool = false) {
             let end = max(time, end)

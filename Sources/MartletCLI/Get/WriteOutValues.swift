@@ -79,7 +79,7 @@ struct WriteOutValues: Sendable {
         case "time_namelookup": return named
         case "time_connect": return connected
         case "time_appconnect": return metrics.tls.map { connected + $0 } ?? .zero
-        case "time_pretransfer": return metrics.wait
+        case "time_pretransfer": return metrics.connection == nil ? .zero : begin + metrics.wait
         case "time_redirect": return redirects.last?.ended ?? .zero
         case "time_starttransfer": return metrics.firstByte ?? .zero
         default: return .zero

@@ -18,11 +18,7 @@ enum CodingRule {
 
     /// Whether a request takes a response; what is in no coding is taken by all.
     static func accepts(_ variant: StoredVariant, _ request: CacheRequest) -> Bool {
-        accepts(variant.facts.codings, request)
-    }
-
-    /// Whether a request takes what is in these codings, by their own names.
-    static func accepts(_ codings: [String], _ request: CacheRequest) -> Bool {
+        let codings = variant.facts.codings
         if codings.isEmpty { return true }
         let wanted = request.fields.rawValues(of: "Accept-Encoding")
         return codings.allSatisfy { isAccepted($0, by: wanted) }

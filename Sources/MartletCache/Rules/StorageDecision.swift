@@ -55,7 +55,6 @@ package enum StorageDecision: Equatable, Sendable {
             return .authorization
         }
         if StoredFields.isDoubtful(response.fields) { return .connection }
-        if !CodingRule.accepts(CodingRule.codings(of: response.fields), request) { return .coding }
         let saysSo =
             control.isPublic || control.isPrivate != nil || control.maxAge != nil
             || response.fields.contains("Expires")

@@ -18,8 +18,6 @@ package enum StorageRefusal: String, Equatable, Sendable {
     case notCacheable = "not-cacheable"
     /// `Connection` names a field that its use depends on.
     case connection
-    /// It is in a coding that the request does not take: nobody who asks like that would be given it.
-    case coding
     /// It is an error, and what it would take the place of is none.
     case error
     /// The URL was invalidated while it was on its way (RFC 9111 §4.4).

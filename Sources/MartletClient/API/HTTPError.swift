@@ -185,7 +185,7 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         switch code {
         case .resolutionFailed, .connectFailed, .proxyFailed: true
         // TLS can fail later as well: by a record that is not authentic, or a certificate refused behind the handshake.
-        case .tlsFailed: !wasSent
+        case .tlsFailed: !isBehindHandshake
         case .timedOut: clock == .connect
         default: false
         }

@@ -2,7 +2,7 @@ package import MartletTransport
 
 /// When the parts of a call happened, on the monotonic clock, and what moved.
 public struct HTTPMetrics: Hashable, Sendable {
-    /// Waiting for a connection: free, or opened.
+    /// Waiting for a connection for the last request: free, or opened.
     public var wait: Duration = .zero
     /// Looking up the name; `nil` where nothing was looked up for this call.
     public var dns: Duration?
@@ -36,6 +36,9 @@ public struct HTTPMetrics: Hashable, Sendable {
 
     /// The requests that came before the last one: redirected, challenged, or made again.
     public var hops: [HTTPHop] = []
+
+    /// From the call's start to the beginning of the last request, behind all ``hops``.
+    package var lastBegin: Duration { hops.last.map { $0.ended + $0.delay } ?? .zero }
 
     /// When the call began, on the monotonic clock.
     package var start: MonotonicTime?

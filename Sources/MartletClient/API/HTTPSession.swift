@@ -108,7 +108,7 @@ public actor HTTPSession {
                 if !body.isEmpty, let observer = answer.call.observer {
                     await observer.bodyReceived(body.count)
                 }
-                if received.isWhole { return answer.exchange(with: body) }
+                if received.isWhole { return answer.exchange(with: body, isCollected: true) }
             }
             let reader = BodyReader(answer, control: control, byteLimit: limit, received: body.count)
             if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit),
@@ -133,7 +133,7 @@ public actor HTTPSession {
             error.exchange = answer.exchange(with: body)
             throw error
         }
-        return answer.exchange(with: body)
+        return answer.exchange(with: body, isCollected: true)
     }
 
     /// Asks a validator about an answer that is whole.

@@ -350,6 +350,9 @@ final class BodyReader: Sendable {
         body += piece
     }
 
+    /// Whether its call was cancelled, be it by its task.
+    var isCancelled: Bool { control.isCancelled || Task.isCancelled }
+
     /// The beginning of the body, of which nobody wants the rest: as much as comes in a while, up to a limit.
     func beginning(upTo limit: Int, within patience: Duration) async -> [UInt8] {
         let end = min(MonotonicTime.now().advanced(by: patience), call.totalDeadline)

@@ -23,11 +23,13 @@ final class Answer: Sendable {
     private let waited: MonotonicTime
     /// What the cache had to do with it; `nil` where there is none.
     let caching: AnswerCaching?
+    /// Whether its body has gone elsewhere.
+    private let isEmptied: Bool
 
     init(
         call: Call, channel: BodyChannel, head: ResponseHead,
         codings: [ContentCoding], announcedByteCount: UInt64?, hasTrailers: Bool, interim: [ResponseHead],
-        attempts: Int, waited: MonotonicTime, caching: AnswerCaching? = nil
+        attempts: Int, waited: MonotonicTime, caching: AnswerCaching? = nil, isEmptied: Bool = false
     ) {
         self.call = call
         self.channel = channel
@@ -39,6 +41,7 @@ final class Answer: Sendable {
         self.attempts = attempts
         self.waited = waited
         self.caching = caching
+        self.isEmptied = isEmptied
     }
 
     /// The same answer, of another call, with its body from elsewhere.
@@ -61,7 +64,8 @@ final class Answer: Sendable {
         Answer(
             call: call, channel: channel, head: head, codings: [],
             announcedByteCount: 0,
-            hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited, caching: caching)
+            hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited, caching: caching,
+            isEmptied: true)
     }
 
     /// Ends it: nothing more is read of its body.
@@ -103,11 +107,14 @@ final class Answer: Sendable {
                 dial: exchange.isReused ? nil : connection.timings))
     }
 
-    /// The exchange with the body that was collected of it.
-    func exchange(with body: [UInt8]) -> HTTPExchange {
+    /// The exchange with a body, or with what there is of it.
+    /// - Parameter isCollected: Whether that is all of it.
+    func exchange(with body: [UInt8], isCollected: Bool = false) -> HTTPExchange {
         HTTPExchange(
             ExchangeStorage(
-                call, head: head, body: body, trailers: trailers, interim: interim,
+                call, head: head, body: body,
+                isBodyCollected: isCollected && !isEmptied && call.method != .head, trailers: trailers,
+                interim: interim,
                 metrics: metricsSource,
                 source: source, representation: representation, cacheStatus: caching?.status,
                 isPreview: caching?.isPreview ?? false))

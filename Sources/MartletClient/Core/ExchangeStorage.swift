@@ -13,6 +13,8 @@ final class ExchangeStorage: Sendable {
     let url: HTTPURL
     let head: ResponseHead
     let body: [UInt8]
+    /// Whether the body is all that came: it was not written elsewhere, nor left unread, nor that of a HEAD, which never comes.
+    let isBodyCollected: Bool
     let trailers: FieldBlock?
     let interim: [ResponseHead]
     private let measured: MetricsSource
@@ -27,7 +29,8 @@ final class ExchangeStorage: Sendable {
     private let converted = Mutex<HTTPResponse?>(nil)
 
     init(
-        _ call: Call, head: ResponseHead, body: [UInt8], trailers: FieldBlock?, interim: [ResponseHead],
+        _ call: Call, head: ResponseHead, body: [UInt8], isBodyCollected: Bool = false, trailers: FieldBlock?,
+        interim: [ResponseHead],
         metrics: MetricsSource, source: HTTPExchange.Source, representation: UInt64? = nil,
         cacheStatus: CacheStatus? = nil, isPreview: Bool = false
     ) {
@@ -39,6 +42,7 @@ final class ExchangeStorage: Sendable {
         url = call.url
         self.head = head
         self.body = body
+        self.isBodyCollected = isBodyCollected
         self.trailers = trailers
         self.interim = interim
         measured = metrics

@@ -1,6 +1,6 @@
 /// The phases of an exchange as HAR 1.2 has them, in milliseconds; -1 for one that there was not.
 package struct HARTimings: Hashable, Sendable {
-    /// Waiting for a connection.
+    /// Waiting for a connection, and all requests of the call before the last.
     package let blocked: Double
     /// Looking up the name.
     package let dns: Double
@@ -25,7 +25,8 @@ package struct HARTimings: Hashable, Sendable {
     /// A connection may have been begun before the call, for another one that then found a free one: only what lies within
     /// the call's own wait is counted, its last part first.
     package init(_ metrics: HTTPMetrics) {
-        var rest = metrics.wait
+        let ready = metrics.lastBegin + metrics.wait
+        var rest = ready
         func taken(_ duration: Duration?) -> Duration? {
             guard let duration else { return nil }
             let part = min(max(duration, .zero), rest)
@@ -41,11 +42,11 @@ package struct HARTimings: Hashable, Sendable {
             transport == nil && tls == nil
             ? -1 : HARTimings.milliseconds((transport ?? .zero) + (tls ?? .zero))
         blocked = HARTimings.milliseconds(rest)
-        let head = max(metrics.firstByte ?? metrics.total, metrics.wait)
+        let head = max(metrics.firstByte ?? metrics.total, ready)
         // A server may answer before it has read the whole request.
-        let sending = min(max(metrics.send ?? .zero, .zero), head - metrics.wait)
+        let sending = min(max(metrics.send ?? .zero, .zero), head - ready)
         send = HARTimings.milliseconds(sending)
-        wait = HARTimings.milliseconds(head - metrics.wait - sending)
+        wait = HARTimings.milliseconds(head - ready - sending)
         receive = HARTimings.milliseconds(max(metrics.total - head, .zero))
     }
 

@@ -70,7 +70,7 @@ struct RetryRule: Sendable {
     /// Whether TLS broke behind the handshake, by an alert or a record that was changed. That a certificate of this side is
     /// refused is told there too, by TLS 1.3, and will not pass.
     private static func isBroken(_ error: HTTPError) -> Bool {
-        guard error.phase == .awaitingHead || error.phase == .receivingBody else { return false }
+        guard error.isBehindHandshake else { return false }
         switch (error.underlying as? TLSError)?.kind {
         case .clientCertificateRequired?, .clientCertificateRefused?: return false
         default: return true
@@ -79,6 +79,9 @@ struct RetryRule: Sendable {
 }
 
 extension HTTPError {
+    /// Whether the connection stood by then.
+    var isBehindHandshake: Bool { phase == .sending || phase == .awaitingHead || phase == .receivingBody }
+
     /// Whether the peer ended the connection amid the TLS handshake, without a word: as a reset there, that says nothing of who
     /// he is. A server that starts anew does so, and one that has too much to do.
     package var isCutHandshake: Bool {

@@ -119,12 +119,13 @@ package final class TLSStream: ByteStream {
             }
         } catch {
             switch error {
-            case .tls, .system:
+            // Of silence, too: what swallows an offer says nothing.
+            case .tls, .system, .timedOut:
                 state.withLock { state in
                     guard let engine = state.engine else { return }
                     engine.forgetOfferedSessions()
                 }
-            case .timedOut, .interrupted, .closed, .resolution, .connect, .addressLost: break
+            case .interrupted, .closed, .resolution, .connect, .addressLost: break
             }
             close()
             throw error

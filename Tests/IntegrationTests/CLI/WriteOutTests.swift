@@ -35,6 +35,21 @@ struct WriteOutTests {
         }
     }
 
+    @Test("Times count from the beginning of the transfer, redirects and all")
+    func timesBehindRedirect() async throws {
+        try await TestOrigin.withOrigin(.plain) { request in
+            guard request.path == "/slow" else { return .text("done") }
+            return .redirect(to: "/done").with { $0.delay = .milliseconds(100) }
+        } run: { origin in
+            let format = ["redirect", "pretransfer", "starttransfer"].map { "%{time_\($0)}" }
+            let run = try await Program.run(
+                "-sSL", "-o", "/dev/null", "-w", format.joined(separator: " "), origin.url("/slow"))
+            let numbers = run.text.split(separator: " ").compactMap { Double($0) }
+            try #require(numbers.count == 3, "\(run.text) \(run.errors)")
+            #expect(numbers == numbers.sorted() && numbers[0] >= 0.1, "\(run.text)")
+        }
+    }
+
     @Test("It is printed after a failure too, to where it asks for, and %{onerror} only then")
     func failure() async throws {
         let format = "%{http_code} %{exitcode}%{stderr}to errors%{stdout} back%{onerror} failed: %{errormsg}"

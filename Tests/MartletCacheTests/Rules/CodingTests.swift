@@ -46,18 +46,6 @@ struct CodingTests {
             Scene.words(stale) == (isTaken ? "validate stale INM=W/\"a\"" : "forward vary-miss"))
     }
 
-    @Test("What comes in a coding that the request does not take is not stored", arguments: rows)
-    func stores(stored: String, asked: String, isTaken: Bool) {
-        let response = Scene.response(200, CodingTests.base + "\nContent-Encoding: \(stored)")
-        let decision = StorageDecision(
-            response, to: Scene.request(asked), requestTime: Scene.at(0), responseTime: Scene.at(0))
-        if case .store = decision {
-            #expect(isTaken)
-        } else {
-            #expect(!isTaken && decision == .refuse(.coding))
-        }
-    }
-
     @Test("Of several, those alone are offered that the request takes")
     func offered() {
         let variants = [

@@ -118,6 +118,49 @@ struct StreamValidationTests {
         }
     }
 
+    // Nothing is of no type; but what went into a file, or never comes, is not nothing.
+    @Test("A body that was written elsewhere, or that of a HEAD, is of the type that its answer says")
+    func elsewhere() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin { _ in
+            .text("<html>")
+        } run: { origin in
+            let validator = ResponseValidator.contentType("application/zip")
+            let path = folder.path("delegated")
+            let delegated = HTTPSession.own { configuration in
+                configuration.validator = validator
+                configuration.delegate = RecordingDelegate(received: { _ in .becomeDownload(to: path) })
+            }
+            let plain = HTTPSession.own()
+            let request = try HTTPRequest(method: .get, url: origin.url())
+            for call: @Sendable () async throws -> HTTPExchange in [
+                { try await delegated.send(request) },
+                { try await plain.head(origin.url()).validated(validator) },
+                { try await plain.download(request, to: folder.path("own")).validated(validator) },
+            ] {
+                let error = await #expect(throws: HTTPError.self) { try await call() }
+                #expect(error?.code == .unacceptableContentType)
+            }
+        }
+    }
+
+    @Test(
+        "A download that is cancelled while the body of its refusal comes was cancelled, and has not failed")
+    func cancelledRefusal() async throws {
+        let folder = try TemporaryFolder()
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 404 No\r\nContent-Length: 10\r\n\r\nabc"), .stall)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let task = await HTTPSession.own().downloadTask(
+                for: try HTTPRequest(.get, origin), to: folder.path("f"))
+            let response = try await task.response
+            #expect(response.status.code == 404)
+            await task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(try folder.contents().isEmpty)
+        }
+    }
+
     @Test("A host's streams are asked about by the validator of the call and of the session")
     func ofHost() async throws {
         try await TestOrigin.withOrigin { _ in

@@ -56,6 +56,20 @@ struct HARLogTests {
         #expect(started.timeIntervalSinceNow < 1)
     }
 
+    @Test("What came before a redirect is no wait for the server, and the whole is the call's")
+    func redirected() async throws {
+        let delay = Duration.milliseconds(100)
+        try await TestOrigin.withOrigin { request in
+            guard request.path == "/slow" else { return .text("done") }
+            return .redirect(to: "/done").with { $0.delay = delay }
+        } run: { origin in
+            let exchange = try await HTTPSession.own().get(origin.url("/slow"))
+            let timings = HARTimings(exchange.metrics)
+            #expect(timings.blocked + max(timings.dns, 0) + max(timings.connect, 0) >= 100)
+            #expect(abs(timings.total - exchange.metrics.total / .milliseconds(1)) < 0.001)
+        }
+    }
+
     @Test("A body that is no text is in Base64, and one that is cut says so")
     func bodies() async throws {
         let binary = try await entry("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\u{0}abc")

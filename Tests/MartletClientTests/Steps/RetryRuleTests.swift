@@ -133,7 +133,7 @@ struct RetryRuleTests {
 
     @Test("TLS that breaks is tried again where that does no harm; a handshake that fails is not")
     func brokenTLS() {
-        for phase in [HTTPError.Phase.awaitingHead, .receivingBody] {
+        for phase in [HTTPError.Phase.sending, .awaitingHead, .receivingBody] {
             let error = HTTPError(.tlsFailed, phase: phase, message: "x", wasSent: true)
             #expect(RetryRuleTests.delay(.failure(error)) != nil, "\(phase)")
             #expect(RetryRuleTests.delay(.failure(error), isIdempotent: false) == nil, "\(phase)")

@@ -112,6 +112,23 @@ struct TLSResumptionTests {
         #expect(try await connect(client, server) == true)
     }
 
+    @Test("Nor are those of a place that was silent", arguments: TLSVersion.allCases)
+    func swallowedSession(version: TLSVersion) async throws {
+        let client = try Certificates.client { $0.maximumVersion = version }
+        let server = try Certificates.server()
+        #expect(try await connect(client, server) == false)
+        let pair = try TLSPair()
+        do {
+            _ = try await TLSStream.connect(
+                socket: pair.client, context: client, serverName: "localhost", port: 443,
+                deadline: MonotonicTime.now().advanced(by: .milliseconds(20)))
+            Issue.record("nobody answered")
+        } catch TransportError.timedOut {
+        }
+        #expect(client.sessions?.placeCount == 0)
+        pair.server.close()
+    }
+
     @Test("An alert against an offered session costs the sessions of that place alone")
     func alert() async throws {
         let client = try Certificates.client { $0.maximumVersion = .tls12 }

@@ -21,7 +21,7 @@ extension ResponseValidator {
         } catch var error as HTTPError {
             let beginning = await reader.beginning(
                 upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningPatience)
-            try Task.checkCancellation()
+            if reader.isCancelled { throw CancellationError() }
             error.exchange = answer.exchange(with: beginning)
             throw error
         }

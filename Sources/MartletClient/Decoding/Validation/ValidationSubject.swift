@@ -53,7 +53,7 @@ struct ValidationSubject: Sendable {
     /// Asks for a content type, unless the body has come and is empty: nothing is of no type, whatever the field says.
     /// - Parameter takesUntyped: Whether an answer that has no content type is taken whatever the list says.
     func checkContentType(_ list: MediaRangeList, takesUntyped: Bool = false) throws(HTTPError) {
-        if size == .collected(0) { return }
+        if size == .collected(0), exchange.storage.isBodyCollected { return }
         let wanted = list.ranges.map { "\($0.type)/\($0.subtype)" }.prefix(8).joined(separator: ", ")
         guard let field = exchange.response.headerFields[.contentType] else {
             if takesUntyped || isEmpty || list.acceptsUntyped { return }
