@@ -183,7 +183,8 @@ extension Transfer {
             meter?.note(control.downloadedByteCount, of: total)
         }
         if options.reading == .lines {
-            for try await line in response.body.lines { try await take(Array(line.utf8) + [10]) }
+            var lines = response.body.lines.makeAsyncIterator()
+            while let line = try await lines.nextBytes() { try await take(line + [10]) }
         } else {
             for try await piece in response.body { try await take(piece) }
         }

@@ -79,7 +79,8 @@ public struct HTTPBody: Sendable {
 
     /// A sequence of pieces that can be opened again from its beginning.
     /// - Parameters:
-    ///   - length: Bytes in all, which must be met exactly; `nil` sends the body in chunks.
+    ///   - length: Bytes in all, which must be met exactly: the piece that completes them is sent once the sequence has ended, which
+    ///     shows that no more follow. `nil` sends the body in chunks.
     ///   - open: Called once for each time the body is sent.
     public static func stream<Pieces: AsyncSequence & Sendable>(
         length: UInt64? = nil, contentType: String? = "application/octet-stream",
@@ -89,7 +90,7 @@ public struct HTTPBody: Sendable {
     }
 
     /// A sequence of pieces that can be read but once.
-    /// - Parameter length: Bytes in all, which must be met exactly; `nil` sends the body in chunks.
+    /// - Parameter length: Bytes in all, as with ``stream(length:contentType:_:)``; `nil` sends the body in chunks.
     public static func once<Pieces: AsyncSequence & Sendable>(
         _ pieces: Pieces, length: UInt64? = nil, contentType: String? = "application/octet-stream"
     ) -> HTTPBody where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {

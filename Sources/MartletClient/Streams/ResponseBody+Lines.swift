@@ -27,15 +27,20 @@ extension ResponseBody {
             /// When the task is cancelled it throws `CancellationError` at once, and the connection is closed.
             /// - Throws: An ``HTTPError``: as the body does, and `.limitExceeded` when a line is longer than the limit.
             public mutating func next() async throws -> String? {
+                try await nextBytes().map { String(decoding: $0, as: UTF8.self) }
+            }
+
+            /// The same as it came, in whatever encoding.
+            package mutating func nextBytes() async throws -> [UInt8]? {
                 do {
                     while true {
-                        if let line = try parser.next() { return String(decoding: line, as: UTF8.self) }
+                        if let line = try parser.next() { return line }
                         if isEnded { return nil }
                         if let piece = try await reader.next() {
                             parser.feed(piece)
                         } else {
                             isEnded = true
-                            return try parser.rest().map { String(decoding: $0, as: UTF8.self) }
+                            return try parser.rest()
                         }
                     }
                 } catch let error as LineParser.TooLong {

@@ -223,6 +223,11 @@ struct GetPolicyTests {
             let run = try await Program.run("-sS", "--lines", origin.url("/"))
             #expect(run.status == 0 && run.text == "one\ntwo\n\nlast\n", "\(run.errors)")
         }
+        // In whatever encoding they are.
+        try await TestOrigin.withOrigin(.plain, handler: .fixed(.bytes([0x63, 0xE9, 10, 0xFF]))) { origin in
+            let run = try await Program.run("-sS", "--lines", origin.url("/"))
+            #expect(run.output == [0x63, 0xE9, 10, 0xFF, 10], "\(run.errors)")
+        }
     }
 
     @Test("--sse writes events as JSON, connects again, and ends with a 204")
