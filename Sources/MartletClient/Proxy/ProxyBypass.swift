@@ -33,15 +33,9 @@ public struct ProxyBypass: Hashable, Sendable {
                 case .network(let bytes, let bitCount) where bytes.count == 4:
                     bytes.map { String($0) }.joined(separator: ".") + "/\(bitCount)"
                 case .network(let bytes, let bitCount):
-                    "[" + Entry.groups(bytes).joined(separator: ":") + "]/\(bitCount)"
+                    "[\(IPv6Groups.text(of: bytes))]/\(bitCount)"
                 }
             return port.map { "\(place):\($0)" } ?? place
-        }
-
-        private static func groups(_ bytes: [UInt8]) -> [String] {
-            stride(from: 0, to: bytes.count - 1, by: 2).map { index in
-                String(Int(bytes[index]) << 8 | Int(bytes[index + 1]), radix: 16)
-            }
         }
     }
 

@@ -82,7 +82,6 @@ import COpenSSL
 
     private static func address(_ bytes: [UInt8]) -> String {
         if bytes.count == 4 { return bytes.map { String($0) }.joined(separator: ".") }
-        return stride(from: 0, to: bytes.count - 1, by: 2)
-            .map { String(Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]), radix: 16) }.joined(separator: ":")
+        return IPv6Groups.text(of: bytes)
     }
 }
