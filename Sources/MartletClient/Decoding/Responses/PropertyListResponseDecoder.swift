@@ -20,10 +20,11 @@ public struct PropertyListResponseDecoder<Value: Decodable & Sendable>: Response
         ]
     }
 
-    /// The value.
-    /// - Throws: What the decoder throws.
+    /// Decodes the value. The list is checked first: nesting, cycles and counts cannot exhaust the stack or the memory.
+    /// - Throws: A ``PropertyListError`` for a list that must not be decoded; any error of the decoder.
     public func decode(_ exchange: HTTPExchange) throws -> Value {
-        try decoder.decode(Value.self, from: Data(exchange.body))
+        try PropertyListScanner.check(exchange.body)
+        return try decoder.decode(Value.self, from: Data(exchange.body))
     }
 }
 
