@@ -40,7 +40,7 @@ final class PoolWaiter: TimerTarget {
     /// The dial has the same deadline and knows more of what went wrong, so it is given the chance to say so first, on a
     /// busy machine too.
     private static func limit(of timeout: Duration?, from now: MonotonicTime) -> UInt64 {
-        now.deadline(after: timeout.map { $0 + .seconds(1) }).nanoseconds
+        now.deadline(after: timeout.map { min($0, .longest) + .seconds(1) }).nanoseconds
     }
 
     func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {

@@ -1,7 +1,9 @@
 /// A number of bytes, written as people say it: `.mebibytes(16)`.
 public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByIntegerLiteral {
-    /// The number of bytes; never negative.
-    public var bytes: Int
+    /// The number of bytes; a negative number counts as 0.
+    public var bytes: Int {
+        didSet { bytes = max(0, bytes) }
+    }
 
     /// So many bytes; a negative number counts as 0.
     public init(_ bytes: Int) {

@@ -7,8 +7,8 @@ extension HTTPMetrics {
     /// It is reckoned back from now by the monotonic clock, and so moves with the wall clock when that is set.
     public var startedAt: Date? {
         start.map { start in
-            let (seconds, attoseconds) = MonotonicTime.now().since(start).components
-            return Date().addingTimeInterval(-(Double(seconds) + Double(attoseconds) * 1e-18))
+            let elapsed = MonotonicTime.now().since(start)
+            return Date().addingTimeInterval(-Double(elapsed.wholeNanoseconds) / 1e9)
         }
     }
 }

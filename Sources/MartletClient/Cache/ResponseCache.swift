@@ -96,7 +96,7 @@ public final class ResponseCache: Sendable {
         let store = ResponseStore(memoryLimit: memory.bytes, disk: disk, order: options.eviction.order)
         self.store = store
         policy = MartletCache.CachePolicy(
-            defaults: options.defaultFreshness, staleIfError: options.staleIfError?.components.seconds,
+            defaults: options.defaultFreshness, staleIfError: options.staleIfError?.wholeSeconds,
             variantLimit: min(options.variantLimit, 8))
         if let disk { BlockingWorkers.shared.submit { disk.load() } }
         work = options.memoryPressure.map { source in

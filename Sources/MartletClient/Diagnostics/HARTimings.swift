@@ -1,3 +1,5 @@
+import MartletTransport
+
 /// The phases of an exchange as HAR 1.2 has them, in milliseconds; -1 for one that there was not.
 package struct HARTimings: Hashable, Sendable {
     /// Waiting for a connection, and all requests of the call before the last.
@@ -52,9 +54,8 @@ package struct HARTimings: Hashable, Sendable {
 
     private static func milliseconds(_ duration: Duration?) -> Double {
         guard let duration else { return -1 }
-        let (seconds, attoseconds) = duration.components
         // Nanoseconds are whole numbers, and a quotient of whole numbers is as near as can be.
-        return (Double(seconds) * 1e9 + Double(attoseconds / 1_000_000_000)) / 1e6
+        return Double(duration.wholeNanoseconds) / 1e6
     }
 
     /// The member `timings` of an entry.

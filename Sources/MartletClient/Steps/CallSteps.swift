@@ -335,7 +335,7 @@ struct CallSteps {
             if case .again(let delay) = try await interceptor.verdict(on: outcome, in: context()) {
                 guard try await isRepeatable(request) else { return nil }
                 interceptorRetryCount += 1
-                return delay
+                return delay.bounded
             }
         }
         return nil

@@ -34,7 +34,7 @@ struct RetryRule: Sendable {
             }
             if status == 408, timeouts408 > 0 { return nil }
             if let retryAfter, status == 429 || status == 503 || status == 413 {
-                delay = min(retryAfter.delay, policy.longestRetryAfter)
+                delay = min(retryAfter.delay, policy.longestRetryAfter.bounded)
             }
         case .failure(let error):
             guard isPassing(error), isIdempotent || !error.wasSent || policy.includesUnsafeMethods else {
@@ -48,12 +48,13 @@ struct RetryRule: Sendable {
 
     private func backoff(attempt: Int, random: Double) -> Duration {
         switch policy.backoff {
-        case .constant(let span): return max(.zero, span)
+        case .constant(let span): return span.bounded
         case .exponential(let first, let longest):
-            var span = max(.zero, first)
+            let longest = longest.bounded
+            var span = first.bounded
             // Doubled so often at most that no span of any use is left out, and none overflows.
             for _ in 1..<max(2, min(attempt, 40)) where attempt > 1 && span < longest { span = span * 2 }
-            return min(span, max(.zero, longest)) * min(max(random, 0), 1)
+            return min(span, longest) * min(max(random, 0), 1)
         }
     }
 

@@ -1,3 +1,5 @@
+import MartletTransport
+
 /// Decides when a stream of server-sent events is connected again, with which identifier, and when it is over
 /// (WHATWG HTML §9.2.3).
 ///
@@ -39,11 +41,12 @@ package struct EventStreamMachine: Sendable {
 
     /// The machine of a stream that has not been connected.
     package init(_ options: EventStreamOptions) {
-        bounds = options.reconnectionTimeBounds
-        backoffLimit = options.backoffLimit
+        let bounds = options.reconnectionTimeBounds
+        self.bounds = bounds.lowerBound.bounded...bounds.upperBound.bounded
+        backoffLimit = options.backoffLimit.bounded
         failureLimit = options.failureLimit
         reconnects = options.reconnects
-        reconnectionTime = max(.zero, options.reconnectionTime)
+        reconnectionTime = options.reconnectionTime.bounded
         lastEventID = options.lastEventID
     }
 

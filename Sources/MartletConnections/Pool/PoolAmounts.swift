@@ -1,3 +1,5 @@
+import MartletTransport
+
 /// ``PoolLimits`` as the machine uses them: clamped to their ranges, times in nanoseconds.
 struct PoolAmounts: Sendable {
     /// The most connections to one host, at least 1.
@@ -48,9 +50,6 @@ struct PoolAmounts: Sendable {
     }
 
     private static func nanoseconds(_ duration: Duration) -> UInt64 {
-        let (seconds, attoseconds) = duration.components
-        guard seconds >= 0, attoseconds >= 0 else { return 0 }
-        guard seconds < Int64(forever / 1_000_000_000) else { return forever }
-        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+        min(UInt64(max(0, duration.wholeNanoseconds)), forever)
     }
 }

@@ -52,8 +52,6 @@ public struct ConnectRaceSettings: Hashable, Codable, Sendable {
 
     /// The delay in nanoseconds, within its range of 10 ms to an hour.
     var attemptDelayInNanoseconds: UInt64 {
-        let delay = min(max(attemptDelay, .milliseconds(10)), .seconds(3600))
-        let (seconds, attoseconds) = delay.components
-        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+        UInt64(min(max(attemptDelay, .milliseconds(10)), .seconds(3600)).wholeNanoseconds)
     }
 }

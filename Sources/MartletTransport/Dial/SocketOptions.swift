@@ -8,7 +8,7 @@ public struct SocketOptions: Hashable, Sendable, Codable {
 
     /// After how much silence the system probes whether the peer is still there (`SO_KEEPALIVE`, `TCP_KEEPIDLE`).
     ///
-    /// Whole seconds, at least 1; `nil` for no probes; 60 s by default (Go 15 s, curl 60 s).
+    /// Whole seconds, 1–32,767: others become the nearest of these; `nil` for no probes; 60 s by default (Go 15 s, curl 60 s).
     public var keepAliveInterval: Duration? = .seconds(60)
 
     /// The local address to connect from, as an IPv4 or IPv6 literal; `nil`, the default, lets the system choose.
@@ -28,7 +28,8 @@ public struct SocketOptions: Hashable, Sendable, Codable {
         guard family != .unix else { return }
         if sendsSmallWritesAtOnce { try socket.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
         if let keepAliveInterval {
-            let seconds = Int32(clamping: max(1, keepAliveInterval.components.seconds))
+            // Linux takes no more (MAX_TCP_KEEPIDLE), and refuses the socket otherwise.
+            let seconds = Int32(min(max(1, keepAliveInterval.wholeSeconds), 32_767))
             try socket.setOption(SOL_SOCKET, SO_KEEPALIVE, 1)
             try socket.setOption(Int32(IPPROTO_TCP), TCP_KEEPIDLE, seconds)
             try socket.setOption(Int32(IPPROTO_TCP), TCP_KEEPINTVL, seconds)

@@ -7,6 +7,14 @@ final class Counter: Sendable {
     /// The count.
     var count: Int { value.withLock { $0 } }
 
+    /// Adds one, and returns the count.
+    func next() -> Int {
+        value.withLock {
+            $0 += 1
+            return $0
+        }
+    }
+
     /// Adds one.
     func add() { value.withLock { $0 += 1 } }
 }

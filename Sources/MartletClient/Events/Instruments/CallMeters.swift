@@ -1,6 +1,7 @@
 #if Metrics
     import CoreMetrics
     import MartletConnections
+    import MartletTransport
     import Synchronization
 
     /// What a session's calls are counted with (swift-metrics).
@@ -57,10 +58,7 @@
         func ended(_ result: String, after duration: Duration) {
             guard let result = results[result] ?? results["other"] else { return }
             result.count.increment(by: 1)
-            let (seconds, attoseconds) = duration.components
-            let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-            let (sum, isBeyond) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-            result.duration.recordNanoseconds(isTooLong || isBeyond ? .max : sum)
+            result.duration.recordNanoseconds(duration.wholeNanoseconds)
         }
 
         func pool(_ status: PoolStatus) {

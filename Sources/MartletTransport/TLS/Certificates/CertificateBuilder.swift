@@ -78,7 +78,7 @@ enum CertificateBuilder {
     }
 
     private static func seconds(_ duration: Duration) -> Int {
-        Int(clamping: duration.components.seconds)
+        Int(duration.wholeSeconds)
     }
 
     private static func addExtensions(

@@ -20,8 +20,8 @@ enum RevocationListBuilder {
         }
         guard unsafe X509_CRL_set_version(list.pointer, 1) == 1,
             unsafe X509_CRL_set_issuer_name(list.pointer, X509_get_subject_name(authority.pointer)) == 1,
-            unsafe X509_gmtime_adj(first, Int(clamping: issued.components.seconds)) != nil,
-            unsafe X509_gmtime_adj(last, Int(clamping: end.components.seconds)) != nil,
+            unsafe X509_gmtime_adj(first, Int(issued.wholeSeconds)) != nil,
+            unsafe X509_gmtime_adj(last, Int(end.wholeSeconds)) != nil,
             unsafe X509_CRL_set1_lastUpdate(list.pointer, first) == 1,
             unsafe X509_CRL_set1_nextUpdate(list.pointer, last) == 1
         else { throw failure() }
