@@ -50,7 +50,7 @@ final class Call: Sendable {
         // What is looked at is kept afterwards: it then need not be held twice.
         if settings.isWithoutProxies, options.proxy == nil {
             // Most calls.
-            (proxy, isForwarded, hidesProxyAuthorization) = (nil, false, false)
+            (proxy, isForwarded, hidesProxyAuthorization) = (nil, false, true)
         } else {
             let found = try settings.proxy(for: address, options.proxy) {
                 givenRequest ?? HTTPRequest(method: method, url: address, headerFields: fields)

@@ -147,6 +147,8 @@ struct CallSteps {
 
     private func storeCookies(of answer: Answer, to request: Call) async {
         guard let jar = call.cookieJar else { return }
+        // A forwarding proxy's refusal says nothing of the origin, whether it is answered with credentials or returned.
+        if answer.head.status == 407, request.isForwarded { return }
         // What is stored set its cookies when it came; what validated it may set others.
         guard answer.source == .network else {
             if let values = answer.caching?.setCookies, !values.isEmpty {

@@ -218,4 +218,41 @@ struct ForwardingTests {
             #expect(!unresolved.description.contains("hunter2"))
         }
     }
+
+    @Test("Cookies of a proxy's 407 are not the origin's, whether it is answered or returned")
+    func refusalCookies() async throws {
+        let handler = OriginHandler { request in
+            guard request.fields.values(of: "Proxy-Authorization").isEmpty else { return .text("x") }
+            var answer = OriginResponse.text("no", status: 407)
+            answer.fields.append("Proxy-Authenticate", "Basic realm=\"p\"")
+            answer.fields.append("Set-Cookie", "a=1")
+            return answer
+        }
+        try await TestOrigin.withOrigin(handler: handler) { proxy in
+            let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+            for (credentials, status) in [(shy, 200), (nil, 407)] as [(ProxyCredentials?, Int)] {
+                let jar = CookieJar()
+                let session = try ProxyScene.session(proxy.port, credentials: credentials) {
+                    $0.cookies = jar
+                }
+                #expect(try await session.get("http://a.test/").statusCode == status)
+                #expect(jar.isEmpty)
+            }
+        }
+    }
+
+    @Test("A server never sees the caller's Proxy-Authorization")
+    func directSecrets() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let elsewhere = try ProxySettings.http("127.0.0.1:1").bypassing("127.0.0.1")
+            for proxy in [ProxySettings.none, .environment, elsewhere] {
+                let session = HTTPSession.own { $0.proxy = proxy }
+                _ = try await session.get(origin.url(), headers: [.proxyAuthorization: "Basic bWU6cA=="])
+                let other = session.with { $0.headers[.proxyAuthorization] = "Basic bWU6cA==" }
+                _ = try await other.get(origin.url())
+            }
+            #expect(origin.requests.count == 6)
+            #expect(origin.requests.flatMap { $0.fields.values(of: "Proxy-Authorization") }.isEmpty)
+        }
+    }
 }
