@@ -80,23 +80,27 @@ public struct ProxySettings: Sendable {
 
     /// A SOCKS5 proxy (RFC 1928).
     /// - Parameters:
-    ///   - host: Its name or address; IPv6 with or without brackets.
-    ///   - port: Its port; 1080 by default.
+    ///   - host: Its name or address, with or without a port: `127.0.0.1:9050`. IPv6 without a port needs no brackets.
+    ///   - port: Its port where `host` has none; 1080 by default.
     ///   - credentials: User and password for it (RFC 1929), where it asks.
     ///   - names: Who looks up the servers' names.
     /// - Throws: What is wrong with the host, and at which character; `.invalidPort`.
     public static func socks5(
-        _ host: String, port: Int = 1080, credentials: ProxyCredentials? = nil,
+        _ host: String, port defaultPort: Int = 1080, credentials: ProxyCredentials? = nil,
         names: ProxyNameResolution = .resolvedRemotely
     ) throws(HTTPURL.ParseError) -> ProxySettings {
-        let parsed: URLHost
+        let (parsed, port): (URLHost, Int)
         do throws(URLFault) {
             let bytes = Array(host.utf8)[...]
-            let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
-            if isBracketed || bytes.contains(UInt8(ascii: ":")) {
-                parsed = try URLHost(ipv6: isBracketed ? bytes.dropFirst().dropLast() : bytes)
+            if !host.hasPrefix("["), bytes.count(where: { $0 == UInt8(ascii: ":") }) > 1 {
+                (parsed, port) = (try URLHost(ipv6: bytes), defaultPort)
             } else {
-                parsed = try URLHost(name: bytes)
+                let authority = try URLAuthority(bytes)
+                guard authority.userInfo == nil else {
+                    throw URLFault(
+                        .forbiddenCharacter, at: 0, "give the user and the password as the credentials")
+                }
+                (parsed, port) = (authority.host, authority.port ?? defaultPort)
             }
             guard (1...65_535).contains(port) else {
                 throw URLFault(.invalidPort, at: 0, "port \(port) is out of range 1–65535")

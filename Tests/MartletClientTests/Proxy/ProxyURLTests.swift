@@ -79,7 +79,14 @@ struct ProxyURLTests {
         #expect(try ProxySettings.socks5("[::1]", port: 9).description == "the proxy socks5h://[::1]:9")
         #expect(throws: HTTPURL.ParseError.self) { try ProxySettings.socks5("a b") }
         #expect(throws: HTTPURL.ParseError.self) { try ProxySettings.socks5("a", port: 0) }
-        #expect(throws: HTTPURL.ParseError.self) { try ProxySettings.socks5("a:1") }
+        for (text, wanted) in [
+            ("a:1", "a:1"), ("127.0.0.1:9050", "127.0.0.1:9050"), ("[::1]:9", "[::1]:9"), ("a", "a:1080"),
+        ] {
+            #expect(try ProxySettings.socks5(text).description == "the proxy socks5h://\(wanted)")
+        }
+        for text in ["a:0", "a:65536", "a:b", "u:p@a:1", "[::1", "a/b"] {
+            #expect(throws: HTTPURL.ParseError.self, "\(text)") { try ProxySettings.socks5(text) }
+        }
         #expect(throws: HTTPURL.ParseError.self) { try ProxySettings.socks5("") }
     }
 

@@ -133,4 +133,15 @@ struct ReadmeTestSample {
         await origin.stop()
         #expect(exchange.text == "Hello, /martlet")
     }
+
+    @Test("The samples of settings are valid: only the network can fail them")
+    func settings() async throws {
+        #expect(ReadmeSamples.settings().count == 2)
+        let request = try HTTPRequest(method: .get, url: "http://192.0.2.1/")
+        do {
+            _ = try await ReadmeSamples.policies(request, secret: "secret")
+        } catch {
+            #expect(error is HTTPError, "\(error)")
+        }
+    }
 }
