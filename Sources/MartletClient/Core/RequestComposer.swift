@@ -208,7 +208,23 @@ struct RequestComposer {
 
     /// Opens the body: finds its length, and checks what the caller said about it.
     func prepareBody() async throws(HTTPError) -> PreparedBody {
-        try framed(try await open())
+        let prepared = try framed(try await open())
+        guard case .source(let source, 0?) = prepared.body else { return prepared }
+        // The head of an empty body is the whole request: that the source has no bytes must be known before it is sent.
+        do {
+            while let piece = try await source.next() {
+                if piece.isEmpty { continue }
+                throw ExchangeError(
+                    cause: .lengthMismatch(announced: 0, actual: UInt64(piece.count)), phase: .sending,
+                    wasSent: false)
+            }
+        } catch {
+            let failure =
+                error as? ExchangeError
+                ?? ExchangeError(cause: .source(error), phase: .sending, wasSent: false)
+            throw HTTPError(failure, call: call, attempts: 1)
+        }
+        return PreparedBody(body: .bytes([]), length: 0)
     }
 
     /// The body, where nothing has to be waited for to open it, as for most; `nil` where something has.

@@ -189,4 +189,31 @@ struct UploadFramingTests {
             #expect(last?.completedByteCount == 3 << 20)
         }
     }
+
+    @Test(
+        "A body that is said to be empty and is not is never sent",
+        arguments: ["stream", "once", "file", "field"])
+    func falselyEmpty(_ kind: String) async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+            let session = HTTPSession.own()
+            for _ in 1...20 {
+                let body: HTTPBody =
+                    switch kind {
+                    case "stream": .stream(length: 0) { Pieces("hello") }
+                    case "once": .once(Pieces("hello"), length: 0)
+                    case "field": .stream { Pieces("hello") }
+                    default: .file("/proc/self/status")
+                    }
+                let fields: HTTPFields = kind == "field" ? [.contentLength: "0"] : [:]
+                let error = await #expect(throws: HTTPError.self) {
+                    try await session.post(origin.url(), body: body, headers: fields)
+                }
+                #expect(error?.code == .bodyLengthMismatch && error?.wasSent == false)
+            }
+            #expect(origin.requests.isEmpty)
+            let empty = try await session.post(origin.url(), body: .stream(length: 0) { Pieces("") })
+            #expect(empty.text == "ok")
+            #expect(origin.requests.first?.fields["Content-Length"] == "0")
+        }
+    }
 }
