@@ -12,6 +12,8 @@ public final class SequenceSink: BodySink, AsyncSequence {
 
     private struct State {
         var piece: [UInt8]?
+        /// Whether the reader took the piece that was written last.
+        var isTaken = false
         var end: Result<Void, any Error>?
         /// Whether the reader is gone.
         var isCancelled = false
@@ -71,13 +73,15 @@ public final class SequenceSink: BodySink, AsyncSequence {
         let (reader, isCancelled) = state.withLock { state -> (OneShot<Void>?, Bool) in
             guard !state.isCancelled else { return (nil, true) }
             state.piece = piece
+            state.isTaken = false
             state.writer = turn
             return (state.reader.take(), false)
         }
         if isCancelled { throw CancellationError() }
         reader?.fulfil(())
         await SequenceSink.wait(turn)
-        let isTaken = state.withLock { $0.piece == nil && !$0.isCancelled }
+        // A reader that took the piece and then cancelled has it: the sink fails at the next piece.
+        let isTaken = state.withLock { $0.isTaken }
         guard isTaken else { throw CancellationError() }
     }
 
@@ -108,7 +112,10 @@ public final class SequenceSink: BodySink, AsyncSequence {
         while true {
             try Task.checkCancellation()
             let step = state.withLock { state -> Step in
-                if let piece = state.piece.take() { return .piece(piece, state.writer.take()) }
+                if let piece = state.piece.take() {
+                    state.isTaken = true
+                    return .piece(piece, state.writer.take())
+                }
                 if let end = state.end { return .end(end) }
                 if state.isCancelled { return .end(.failure(CancellationError())) }
                 let turn = OneShot<Void>()

@@ -223,4 +223,17 @@ struct TeeTests {
             #expect(await digest.hexadecimal == "d41d8cd98f00b204e9800998ecf8427e")
         }
     }
+
+    @Test("A piece that the reader took counts, also where the reader cancels right after")
+    func takenThenCancelled() async throws {
+        for _ in 1...100 {
+            let sink = SequenceSink()
+            async let written: Void = sink.write([1, 2, 3])
+            var iterator = sink.makeAsyncIterator()
+            #expect(try await iterator.next() == [1, 2, 3])
+            sink.cancel()
+            try await written
+            await #expect(throws: CancellationError.self) { try await sink.write([4]) }
+        }
+    }
 }
