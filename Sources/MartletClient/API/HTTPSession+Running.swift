@@ -74,17 +74,17 @@ extension HTTPSession {
             return try await runSteps(call, control, from: nil, isRestartable, consume).result
         }
         observer.tell(.started(method: call.method, url: call.url.bare.absoluteForm))
-        async let told: Void = observer.tellUpload()
+        async let told = observer.tellUpload()
         do {
             let (result, exchange) = try await runSteps(
                 call.observed(by: observer), control, from: nil, isRestartable, consume)
             observer.endUpload()
-            await told
+            if !(await told) { await observer.tellUploadEnd() }
             if let exchange { await observer.completed(exchange) }
             return result
         } catch {
             observer.endUpload()
-            await told
+            if !(await told) { await observer.tellUploadEnd() }
             await observer.failed(AnswerRefusal.reason(of: error))
             throw error
         }

@@ -98,7 +98,7 @@ public actor HTTPSession {
     private static func collected(
         _ answer: Answer, _ call: Call, _ control: TransferControl, head: Outcome<HTTPResponse>?
     ) async throws -> HTTPExchange {
-        head?.settle(.success(HeadConversion.response(answer.head)))
+        head?.replace(with: HeadConversion.response(answer.head))
         let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
         var body: [UInt8] = []
         do {
@@ -119,10 +119,16 @@ public actor HTTPSession {
             reader.expectWhole()
             while true {
                 // Asked before each piece: what was taken and what follows are parted here, and nowhere else.
-                if control.isExposed, let destination = control.destination {
+                if control.isExposed, let destination = control.pendingDestination {
                     _ = control.claimDestination()
-                    try await answer.write(reader, after: body, to: destination)
-                    return answer.exchange(with: [])
+                    do {
+                        try await answer.write(reader, after: body, to: destination)
+                        return answer.exchange(with: [])
+                    } catch let error as HTTPError where error.code == .fileFailed && !reader.hasLostBytes {
+                        // The file could not be created: the body goes on in memory, and another file may be tried.
+                        control.refuseDestination(error)
+                        continue
+                    }
                 }
                 guard let piece = try await reader.next() else { break }
                 reader.gather(piece, behind: &body)
@@ -239,7 +245,7 @@ public actor HTTPSession {
         head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         try await run(call, control, isRestartable: true, isDownload: true) { answer in
-            head?.settle(.success(HeadConversion.response(answer.head)))
+            head?.replace(with: HeadConversion.response(answer.head))
             let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
             // The status is what the caller has to know, whatever becomes of a body that is no file's.
             try await ResponseValidator.success.admit(answer, reader)
@@ -265,8 +271,16 @@ public actor HTTPSession {
             defer { state.update { $0.isFinished = true } }
             return try await body()
         }()
-        for await value in ProgressSequence(state: state) { progress(value) }
-        return try await exchange
+        var isComplete = false
+        for await value in ProgressSequence(state: state) {
+            progress(value)
+            isComplete = value.isFinished
+        }
+        // A cancelled task leaves the sequence before its end; the state is the last one when the call has ended.
+        let result: Result<HTTPExchange, any Error>
+        do { result = .success(try await exchange) } catch { result = .failure(error) }
+        if !isComplete { progress(state.value) }
+        return try result.get()
     }
 
     // MARK: Where a request goes

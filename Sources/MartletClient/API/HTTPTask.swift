@@ -67,7 +67,7 @@ public actor HTTPTask {
             do {
                 let exchange = try await run(control, head)
                 tasks.remove(id)
-                head.settle(.success(exchange.response))
+                head.replace(with: exchange.response)
                 outcome.settle(.success(exchange))
             } catch {
                 tasks.remove(id)
@@ -85,7 +85,7 @@ public actor HTTPTask {
         get async throws { try await outcome.value }
     }
 
-    /// The head of the answer, as soon as it has come.
+    /// The head of the answer, as soon as it has come; after a repetition, that of the latest answer.
     /// - Throws: As ``value``.
     public var response: HTTPResponse {
         get async throws { try await head.value }
@@ -144,8 +144,9 @@ public actor HTTPTask {
     /// - Parameters:
     ///   - path: The file's name; its folder must exist.
     ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
-    /// - Throws: What ``value`` throws, ``HTTPError/Code/fileFailed`` among it; `.invalidRequest` where the task is a download
-    ///   already.
+    /// A file that cannot be created leaves the task as it was: its body is collected, and another file may be tried.
+    /// - Throws: What ``value`` throws; ``HTTPError/Code/fileFailed``; `.invalidRequest` where the task, or the session's
+    ///   delegate, has made it a download already.
     public func becomeDownload(to path: FilePath, overwrites: Bool = false) async throws {
         let destination = DownloadDestination(path: path, overwrites: overwrites)
         guard givenKind != .download, control.setDestination(destination) else {
@@ -153,11 +154,17 @@ public actor HTTPTask {
                 .invalidRequest, phase: .receivingBody, message: "the task is a download already")
         }
         let exchange = try await outcome.value
+        if let failure = control.takeFailure(of: destination) { throw failure }
         // The last piece had been taken when the destination was set: nobody looked for one behind it.
         guard control.claimDestination() else { return }
         let download = FileDownload(
             path: path, overwrites: overwrites, origin: exchange.url.origin.description)
-        try await download.write(exchange.body)
+        do {
+            try await download.write(exchange.body)
+        } catch let error as HTTPError {
+            control.refuseDestination(error)
+            throw control.takeFailure(of: destination) ?? error
+        }
     }
 
     /// Ends the call: ``value`` throws `CancellationError`, and the connection closes. Nothing where it has ended.

@@ -22,6 +22,8 @@ final class BodyReader: Sendable {
         var byteLimit: Int?
         /// What was handed out, where it is remembered.
         var memory: BodyMemory?
+        /// Whether bytes of the body are lost, so that no file of it can be whole.
+        var hasLostBytes = false
     }
 
     let channel: BodyChannel
@@ -88,6 +90,7 @@ final class BodyReader: Sendable {
     private func delivered(_ count: Int) throws {
         let (total, limit) = state.withLock { state in
             state.deliveredByteCount += UInt64(count)
+            state.memory = nil
             return (state.deliveredByteCount, state.byteLimit)
         }
         if let limit, total > UInt64(limit) { throw tooLarge(limit) }
@@ -103,8 +106,17 @@ final class BodyReader: Sendable {
     }
 
     /// Hands out any number of bytes from now on: they go to a file.
-    func liftLimit() {
-        state.withLock { $0.byteLimit = nil }
+    /// - Returns: The limit until now.
+    func liftLimit() -> Int? {
+        state.withLock { state in
+            defer { state.byteLimit = nil }
+            return state.byteLimit
+        }
+    }
+
+    /// Hands out so many bytes in all.
+    func setLimit(_ limit: Int?) {
+        state.withLock { $0.byteLimit = limit }
     }
 
     /// Remembers what is handed out from now on.
@@ -115,13 +127,22 @@ final class BodyReader: Sendable {
         }
     }
 
-    /// What was handed out so far, which is remembered no longer; `nil` where that is not all known.
-    func takeMemory() -> [UInt8]? {
-        state.withLock { state in
-            if state.deliveredByteCount == 0 { return [] }
-            defer { state.memory = nil }
-            return state.memory?.bytes
-        }
+    /// What was handed out so far; `nil` where that is not all known.
+    var remembered: [UInt8]? {
+        state.withLock { $0.deliveredByteCount == 0 ? [] : $0.memory?.bytes }
+    }
+
+    /// Notes that the rest of the body goes to a file, from which it cannot be had again.
+    func beginWriting() {
+        state.withLock { $0.memory = nil }
+    }
+
+    /// Whether bytes of the body are lost: reading them failed, or a file that they went to did.
+    var hasLostBytes: Bool { state.withLock { $0.hasLostBytes } }
+
+    /// Notes that bytes of the body are lost. What follows them is never the rest of the body.
+    func loseBytes() {
+        state.withLock { $0.hasLostBytes = true }
     }
 
     func tooLarge(_ limit: Int) -> HTTPError {
@@ -136,6 +157,7 @@ final class BodyReader: Sendable {
     /// The error of a response that is not what it should be, after which the connection is not used again.
     func refusal(_ code: HTTPError.Code, _ message: String) -> HTTPError {
         channel.refuse()
+        loseBytes()
         return HTTPError(
             code, phase: .receivingBody, message: message, wasSent: true,
             origin: call.url.origin.description, attempts: attempts)
@@ -166,6 +188,7 @@ final class BodyReader: Sendable {
     private func refusal(_ error: ContentDecodingError) async -> HTTPError {
         if error.isOfBody, case .cache(let body) = channel { await body.withdraw() }
         channel.refuse()
+        loseBytes()
         let code: HTTPError.Code
         if case .tooLarge = error { code = .bodyTooLarge } else { code = .contentDecodingFailed }
         return HTTPError(
@@ -178,8 +201,14 @@ final class BodyReader: Sendable {
         switch channel {
         case .exchange(let exchange): return try await receive(from: exchange)
         case .cache(let body):
-            let bytes = try await body.next(
-                for: call, control: control, patience: state.withLock { $0.patience })
+            let bytes: [UInt8]?
+            do {
+                bytes = try await body.next(
+                    for: call, control: control, patience: state.withLock { $0.patience })
+            } catch {
+                loseBytes()
+                throw error
+            }
             if let bytes { control.download?.update { $0.completedByteCount += UInt64(bytes.count) } }
             return bytes
         }
@@ -219,6 +248,7 @@ final class BodyReader: Sendable {
                 }
             } catch {
                 exchange.finish()
+                loseBytes()
                 throw call.failure(error, attempts: attempts)
             }
         }
@@ -285,6 +315,7 @@ final class BodyReader: Sendable {
                 }
             } catch {
                 exchange.finish()
+                loseBytes()
                 throw call.failure(error, attempts: attempts)
             }
             switch attempt {

@@ -10,12 +10,19 @@ struct DownloadDestination: Hashable, Sendable {
 
 extension Answer {
     /// Writes the rest of the body to a file, behind what was taken before, under the rules of a download.
+    ///
+    /// The limit of bodies in memory holds again after a file that could not be created: no byte is lost then.
     func write(_ reader: BodyReader, after taken: [UInt8], to destination: DownloadDestination) async throws {
-        reader.liftLimit()
+        let limit = reader.liftLimit()
         let download = FileDownload(
             path: destination.path, overwrites: destination.overwrites,
             origin: call.url.origin.description)
-        try await download.write(reader, after: taken[...])
+        do {
+            try await download.write(reader, after: taken[...])
+        } catch {
+            if !reader.hasLostBytes { reader.setLimit(limit) }
+            throw error
+        }
         await call.observer?.downloadFinished(at: destination.path)
     }
 }

@@ -12,7 +12,13 @@ struct FileDownload: Sendable {
     /// Writes the whole body; what was written is removed when anything fails.
     /// - Parameter beginning: What was read of the body before.
     func write(_ reader: BodyReader, after beginning: ArraySlice<UInt8> = []) async throws {
+        guard !reader.hasLostBytes else {
+            throw reader.refusal(
+                .truncated,
+                "bytes of the body were lost when it was read or written before: no file can have them")
+        }
         let file = try await open()
+        reader.beginWriting()
         let expected = reader.expectedByteCount.map { max($0, UInt64(beginning.count)) }
         let pouring = BodyPouring(file, expected: expected, origin: origin)
         do {
@@ -22,6 +28,7 @@ struct FileDownload: Sendable {
             try Task.checkCancellation()
             try await publish(file)
         } catch {
+            reader.loseBytes()
             await pouring.waitForWorker()
             await BlockingWorkers.shared.run { file.discard() }
             throw error

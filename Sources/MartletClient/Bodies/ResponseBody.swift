@@ -93,15 +93,16 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   - extent: Whether what was taken before stands first in the file.
     ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
     /// - Throws: An ``HTTPError``: `.fileFailed`; `.limitExceeded` where the whole is wanted and what was taken is not
-    ///   remembered, or no longer. `CancellationError`.
+    ///   remembered, or no longer; `.truncated` where bytes were lost to a read or a write that failed before. After a file
+    ///   that could not be created, nothing is lost and another may be tried. `CancellationError`.
     public func write(to path: FilePath, _ extent: Extent, overwrites: Bool = false) async throws {
         var taken: [UInt8] = []
         if extent == .whole {
-            guard let memory = reader.takeMemory() else {
+            guard let remembered = reader.remembered else {
                 throw reader.limitExceeded(
                     "what was taken of the body is not remembered, and so the whole cannot be written")
             }
-            taken = memory
+            taken = remembered
         }
         try await write(to: path, startingWith: taken, overwrites: overwrites)
     }

@@ -31,6 +31,16 @@ final class Outcome<Value: Sendable>: Sendable {
         for waiter in waiters.values { waiter.resume(returning: result) }
     }
 
+    /// Settles it, or changes the value that it was settled with: a later attempt has another.
+    func replace(with value: Value) {
+        let waiters = state.withLock { state -> [UInt64: Waiter<Result<Value, any Error>>] in
+            state.result = .success(value)
+            defer { state.waiters = [:] }
+            return state.waiters
+        }
+        for waiter in waiters.values { waiter.resume(returning: .success(value)) }
+    }
+
     /// The value; throws `CancellationError` when the waiting task is cancelled first.
     var value: Value {
         get async throws {

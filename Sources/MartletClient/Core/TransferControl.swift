@@ -26,6 +26,10 @@ package final class TransferControl: TransferGate {
         var destination: DownloadDestination?
         /// Whether somebody has seen to that.
         var isDestinationClaimed = false
+        /// The reasons why the files of earlier destinations could not be created, until they are told.
+        var destinationFailures: [DownloadDestination: HTTPError] = [:]
+        /// Whether the delegate chose the destination, and the session's core wrote the file.
+        var isDestinationDelegated = false
     }
 
     /// Guards the above: the call's tasks, and whoever cancels or pauses.
@@ -134,12 +138,43 @@ package final class TransferControl: TransferGate {
         state.withLock { $0.destination }
     }
 
+    /// The destination that whoever collects the body has to write; `nil` where the delegate's file has the body.
+    var pendingDestination: DownloadDestination? {
+        state.withLock { $0.isDestinationDelegated ? nil : $0.destination }
+    }
+
+    /// Notes that the delegate turns the call into a download, also in a later attempt.
+    /// - Returns: Whether nobody else has.
+    func setDelegatedDestination(_ destination: DownloadDestination) -> Bool {
+        state.withLock { state in
+            guard state.destination == nil || state.isDestinationDelegated else { return false }
+            state.destination = destination
+            state.isDestinationClaimed = true
+            state.isDestinationDelegated = true
+            return true
+        }
+    }
+
     /// Takes it on oneself to write the body there; the first who does is the one.
     func claimDestination() -> Bool {
         state.withLock { state in
             defer { state.isDestinationClaimed = true }
             return state.destination != nil && !state.isDestinationClaimed
         }
+    }
+
+    /// Takes the destination back, since its file could not be written and no byte was lost: another may be set.
+    func refuseDestination(_ error: HTTPError) {
+        state.withLock { state in
+            guard let destination = state.destination.take() else { return }
+            state.isDestinationClaimed = false
+            state.destinationFailures[destination] = error
+        }
+    }
+
+    /// The reason why a destination was refused, once.
+    func takeFailure(of destination: DownloadDestination) -> HTTPError? {
+        state.withLock { $0.destinationFailures.removeValue(forKey: destination) }
     }
 
     /// Has the answer's body written to a file.

@@ -115,17 +115,27 @@ final class CallObserver: Sendable {
         return settings
     }
 
-    /// Tells the delegate how far the request's body has gone, until that is at its end.
-    func tellUpload() async {
-        guard let upload, let delegate else { return }
+    /// Tells the delegate how far the request's body has gone, until that is at its end or the task is cancelled.
+    /// - Returns: Whether it was told the end.
+    func tellUpload() async -> Bool {
+        guard let upload, let delegate else { return true }
+        var isComplete = false
         for await progress in ProgressSequence(state: upload) {
             await delegate.bodySent(progress, in: context)
+            isComplete = progress.isFinished
         }
+        return isComplete
     }
 
     /// Ends ``tellUpload()``.
     func endUpload() {
         upload?.update { $0.isFinished = true }
+    }
+
+    /// Tells the delegate the last state of the request's body, which a cancelled ``tellUpload()`` has not.
+    func tellUploadEnd() async {
+        guard let upload, let delegate else { return }
+        await delegate.bodySent(upload.value, in: context)
     }
 
     /// Tells that the answer is there, and asks what becomes of it.
@@ -141,7 +151,9 @@ final class CallObserver: Sendable {
             control.cancel()
             throw CancellationError()
         case .becomeDownload(let path, let overwrites):
-            guard !isDownload else { return answer }
+            // A task that became a download before has its own file, which the whole body goes to.
+            let place = DownloadDestination(path: path, overwrites: overwrites)
+            guard !isDownload, control.setDelegatedDestination(place) else { return answer }
             let reader = BodyReader(answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes)
             let download = FileDownload(
                 path: path, overwrites: overwrites, origin: answer.call.url.origin.description)

@@ -140,8 +140,118 @@ struct BecomingDownloadTests {
             #expect(error.code == .fileFailed)
             #expect(try folder.contents() == ["file"])
             #expect(try folder.bytes(of: "file") == [1])
-            // Once is enough: where the bytes are by now, this does not know.
-            await #expect(throws: HTTPError.self) { try await task.becomeDownload(to: folder.path("other")) }
+            #expect(task.kind == .data)
+            try await task.becomeDownload(to: folder.path("other"))
+            #expect(try folder.bytes(of: "other") == Array("new".utf8))
+            await #expect(throws: HTTPError.self) { try await task.becomeDownload(to: folder.path("third")) }
+        }
+    }
+
+    @Test("A file that cannot be created amid the body loses no byte of it, and another may be tried")
+    func secondFile() async throws {
+        let folder = try TemporaryFolder()
+        let bytes = TestPattern.bytes(from: 0, count: BecomingDownloadTests.size)
+        let script = BecomingDownloadTests.script(stoppingBehind: 5, isChunked: false)
+        try await TestOrigin.withOrigin(scripts: script) { origin async throws in
+            let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
+            let progress = task.downloadProgress
+            #expect(await eventually { progress.current.completedByteCount == 5 })
+            async let refused: Void = task.becomeDownload(to: folder.path("none/file"))
+            #expect(await eventually { task.kind == .download })
+            origin.signals.raise("go")
+            do {
+                try await refused
+                Issue.record("a folder that is not there took a file")
+            } catch let error as HTTPError {
+                #expect(error.code == .fileFailed)
+            }
+            #expect(try await task.value.body == bytes)
+            try await task.becomeDownload(to: folder.path("file"))
+            #expect(try folder.bytes(of: "file") == bytes)
+        }
+    }
+
+    @Test("A file that the delegate wrote is the download, and no other replaces it")
+    func delegated() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("delegate")
+        let delegate = RecordingDelegate(received: { _ in .becomeDownload(to: path, overwrites: true) })
+        try await TestOrigin.withOrigin(handler: .fixed(.text("new"))) { origin async throws in
+            let session = HTTPSession.own { $0.delegate = delegate }
+            let task = await session.task(for: try HTTPRequest(.get, origin))
+            _ = try await task.value
+            #expect(task.kind == .download)
+            let error = await #expect(throws: HTTPError.self) {
+                try await task.becomeDownload(to: path, overwrites: true)
+            }
+            #expect(error?.code == .invalidRequest)
+            #expect(try folder.bytes(of: "delegate") == Array("new".utf8))
+        }
+    }
+
+    @Test("A file has all of the body or is not written", arguments: ["rest", "whole", "read"])
+    func whole(_ first: String) async throws {
+        let bytes = TestPattern.bytes(from: 0, count: BecomingDownloadTests.size)
+        let cut = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\n"),
+            .send(Array(bytes[..<10])), .close)
+        let full = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\n"),
+            .send(bytes), .awaitClose)
+        for isCut in [false, true] {
+            let folder = try TemporaryFolder()
+            try await TestOrigin.withOrigin(scripts: isCut ? cut : full) { origin async throws in
+                try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
+                    let body = body.remembering()
+                    // A file that cannot be created loses nothing.
+                    await #expect(throws: HTTPError.self) {
+                        try await body.write(to: folder.path("none/file"), .whole)
+                    }
+                    do {
+                        switch first {
+                        case "rest": try await body.write(to: folder.path("first"), .rest)
+                        case "whole": try await body.write(to: folder.path("first"), .whole)
+                        default: _ = try await body.collect()
+                        }
+                        #expect(!isCut)
+                    } catch {
+                        #expect(isCut)
+                    }
+                    let isThere = first == "read" && !isCut
+                    for name in ["second", "third"] {
+                        do {
+                            try await body.write(to: folder.path(name), .whole)
+                            #expect(isThere && name == "second")
+                        } catch let error as HTTPError {
+                            #expect(error.code == .limitExceeded || error.code == .truncated)
+                        }
+                    }
+                    if isCut {
+                        await #expect(throws: HTTPError.self) {
+                            try await body.write(to: folder.path("fourth"), .rest)
+                        }
+                    }
+                }
+            }
+            let written = isCut ? [] : [first == "read" ? "second" : "first"]
+            #expect(try folder.contents().sorted() == written)
+            for name in written { #expect(try folder.bytes(of: name) == bytes) }
+        }
+    }
+
+    @Test("The head of a task is that of its latest answer")
+    func latestHead() async throws {
+        let cut = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nServer: first\r\nContent-Length: 10\r\n\r\n01234"),
+            .close)
+        let full = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nServer: second\r\nContent-Length: 2\r\n\r\nok"),
+            .awaitClose)
+        try await TestOrigin.withOrigin(scripts: cut, full) { origin async throws in
+            let session = HTTPSession.own { $0.retry = .transient(backoff: .constant(.zero), budget: nil) }
+            let task = await session.task(for: try HTTPRequest(.get, origin))
+            #expect(try await task.value.text == "ok")
+            #expect(try await task.response.headerFields[.server] == "second")
         }
     }
 

@@ -146,4 +146,31 @@ struct ProgressTests {
             #expect(values.withLock { $0.last }?.completedByteCount == 5)
         }
     }
+
+    @Test("A cancelled call tells its closure and the delegate the last state")
+    func cancelled() async throws {
+        let seen = SeenProgress()
+        let delegate = RecordingDelegate()
+        let script = ServerScript(.expectRequestHead, .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let session = HTTPSession.own { $0.delegate = delegate }
+            let request = try HTTPRequest(.put, origin)
+            let call = Task {
+                try await session.upload(.pattern(64 << 20), to: request) { value in
+                    seen.values.withLock { $0.append(value) }
+                }
+            }
+            #expect(await eventually { seen.values.withLock { $0.last?.completedByteCount ?? 0 } > 0 })
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            #expect(seen.values.withLock { $0.last?.isFinished } == true)
+            #expect(seen.values.withLock { $0.filter(\.isFinished).count } == 1)
+            #expect(delegate.sent.withLock { $0?.isFinished } == true)
+        }
+    }
+}
+
+/// The states that a closure was told.
+private final class SeenProgress: Sendable {
+    let values = Mutex<[TransferProgress]>([])
 }
