@@ -1,4 +1,5 @@
 import MartletTransport
+import Synchronization
 
 // What the machine decided becomes what is done: names become things under the lock, and the rest comes after it.
 extension ConnectionPool {
@@ -29,7 +30,10 @@ extension ConnectionPool {
             if let connection = state.connections[id.index].take() { work.closes.append(connection) }
         }
         for dial in effects.dials {
-            guard let dialer = state.dialers[dial.key.dialer] else { continue }
+            // The pool does not keep dialers: the request that the dial is made for brings its own.
+            guard let waiter = state.machine.waiter(of: dial.connection),
+                let dialer = state.waiters[waiter]?.dialer
+            else { continue }
             let pending = PendingDial(id: dial.connection, key: dial.key, dialer: dialer)
             if let dial = state.gate.admit(pending.id, pending, now: PoolClock.now()) {
                 work.dials.append(state.beginning(dial))
@@ -70,6 +74,31 @@ extension ConnectionPool {
         }
         for (waiter, error) in work.failures { waiter.result.fulfil(.failure(error)) }
         for dial in work.dials { begin(dial) }
-        if let timer = work.timer { loop.schedule(self, token: 0, at: timer, isRetained: true) }
+        if let timer = work.timer { alarm.set(for: self, at: timer) }
+    }
+}
+
+/// The timer of a pool, which the event loop keeps until it fires. Without the pool it is a few bytes, so a pool that
+/// was shut down is not kept in memory until then.
+///
+/// The loop could refer to the pool weakly instead, but that would make each of the pool's retains and releases slow.
+final class PoolAlarm: TimerTarget {
+    /// The pool, while the alarm is set.
+    private let pool = Mutex<ConnectionPool?>(nil)
+
+    func set(for pool: ConnectionPool, at deadline: MonotonicTime) {
+        self.pool.withLock { $0 = pool }
+        pool.loop.schedule(self, token: 0, at: deadline, isRetained: true)
+    }
+
+    /// Lets the pool go.
+    func disarm() {
+        // The last reference to the pool may go here, outside of the lock.
+        _ = pool.withLock { $0.take() }
+    }
+
+    func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        let pool = pool.withLock { $0.take() }
+        return pool?.timerFired(token: token, now: now)
     }
 }

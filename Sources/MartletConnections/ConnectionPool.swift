@@ -14,7 +14,6 @@ package final class ConnectionPool: TimerTarget {
         /// By the index of their names.
         var connections: [HTTP1Connection?] = []
         var waiters: [PoolWaiterID: PoolWaiter] = [:]
-        var dialers: [UInt64: Dialer] = [:]
         /// Dials that have not begun yet.
         var gate = DialGate<PendingDial>()
         var dials: [PoolConnectionID: Task<Void, Never>] = [:]
@@ -45,6 +44,7 @@ package final class ConnectionPool: TimerTarget {
 
     let state: Mutex<State>
     let loop: EventLoop
+    let alarm = PoolAlarm()
     private let wireLimits: WireLimits
 
     /// An empty pool.
@@ -192,7 +192,6 @@ package final class ConnectionPool: TimerTarget {
                 id: id, pool: self, dialer: dialer, connectTimeout: request.connectTimeout,
                 poolTimeout: request.poolTimeout, now: request.start)
             state.waiters[id] = waiter
-            state.dialers[dialer.number] = dialer
             decision.ticket = Ticket(id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline)
         }
         decision.work = collect(admission.effects, &state)
@@ -379,6 +378,7 @@ package final class ConnectionPool: TimerTarget {
     package func shutDown() {
         let work = state.withLock { state in collect(state.machine.shutdown(), &state) }
         run(work)
+        alarm.disarm()
     }
 
     /// Changes the limits while requests run.

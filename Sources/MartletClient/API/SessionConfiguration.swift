@@ -145,7 +145,13 @@ public struct SessionConfiguration: Sendable {
     #endif
 
     /// Looks names up; the system's resolver by default.
-    public var resolver: any Resolver = SystemResolver()
+    ///
+    /// Views made by ``HTTPSession/with(_:)`` share the session's connections unless they assign another resolver.
+    public var resolver: any Resolver {
+        get { identifiedResolver.value }
+        set { identifiedResolver = newValue is SystemResolver ? .systemResolver : Identified(newValue) }
+    }
+    private var identifiedResolver = Identified.systemResolver
 
     /// Addresses to use in place of a look-up, as curl's `--resolve`; the host `*` stands for any.
     public var resolveOverrides: [Endpoint: [SocketAddress]] = [:]
@@ -174,7 +180,11 @@ public struct SessionConfiguration: Sendable {
     public var logger = Logger(label: "martlet") { _ in SwiftLogNoOpLogHandler() }
 
     /// Connects in place of the network; set by a mock transport.
-    package var connector: (any StreamConnector)?
+    package var connector: (any StreamConnector)? {
+        get { identifiedConnector.value }
+        set { identifiedConnector = newValue == nil ? .networkConnector : Identified(newValue) }
+    }
+    private var identifiedConnector = Identified.networkConnector
 
     private init() {}
 
@@ -192,9 +202,9 @@ public struct SessionConfiguration: Sendable {
     /// What the dialer is told.
     var dialSettings: DialSettings {
         var settings = DialSettings(
-            resolver: resolver, overrides: resolveOverrides, redirections: connectRedirections,
+            resolver: identifiedResolver, overrides: resolveOverrides, redirections: connectRedirections,
             unixSocketPath: unixSocketPath, race: connectRace, socket: socketOptions, tls: tls,
-            connector: connector)
+            connector: identifiedConnector)
         settings.tls.hosts = tls.hosts.inASCII { (try? URLHost(name: Array($0.utf8)[...]))?.text }
         settings.proxyAuthenticator = SessionProxyAuthenticator()
         settings.proxyUserAgent = headers[.userAgent] ?? userAgent

@@ -22,7 +22,7 @@ struct HostCheck: Sendable {
         self.timeout = timeout
         self.kernel = kernel
         loop = .sharedOrStalled
-        dialer = Dialer(settings: DialSettings(resolver: resolver), loop: loop)
+        dialer = Dialer(settings: DialSettings(resolver: Identified(resolver)), loop: loop)
     }
 
     /// Looks, for as long as the time allows.

@@ -1,7 +1,7 @@
 /// How connections are opened: everything but where to.
 package struct DialSettings: Sendable {
     /// Looks names up.
-    package var resolver: any Resolver
+    package var resolver: Identified<any Resolver>
     /// Addresses that are used in place of a look-up, by host and port, as curl's `--resolve`.
     package var overrides: [Endpoint: [SocketAddress]]
     /// Other places to connect to than the one asked for, first match first, as curl's `--connect-to`.
@@ -15,7 +15,7 @@ package struct DialSettings: Sendable {
     /// What TLS demands and offers.
     package var tls: TLSSettings
     /// Takes the place of all of the above, where there is one.
-    package var connector: (any StreamConnector)?
+    package var connector: Identified<(any StreamConnector)?>
     /// Convinces proxies. No part of what keeps connections apart: their credentials are.
     package var proxyAuthenticator: any ProxyAuthenticator = BasicProxyAuthenticator()
     /// What `User-Agent` says to proxies that are asked for a tunnel; `nil` sends none. No part of what keeps
@@ -24,10 +24,10 @@ package struct DialSettings: Sendable {
 
     /// Settings.
     package init(
-        resolver: any Resolver = SystemResolver(), overrides: [Endpoint: [SocketAddress]] = [:],
+        resolver: Identified<any Resolver> = .systemResolver, overrides: [Endpoint: [SocketAddress]] = [:],
         redirections: [ConnectRedirection] = [], unixSocketPath: String? = nil,
         race: ConnectRaceSettings = ConnectRaceSettings(), socket: SocketOptions = SocketOptions(),
-        tls: TLSSettings = TLSSettings(), connector: (any StreamConnector)? = nil
+        tls: TLSSettings = TLSSettings(), connector: Identified<(any StreamConnector)?> = .networkConnector
     ) {
         self.resolver = resolver
         self.overrides = overrides
@@ -40,7 +40,7 @@ package struct DialSettings: Sendable {
     }
 
     /// Whether proxies are passed by: a socket's path, or a mock, is where connections lead.
-    package var ignoresProxies: Bool { connector != nil || unixSocketPath != nil }
+    package var ignoresProxies: Bool { connector.value != nil || unixSocketPath != nil }
 
     /// Where a connection to a host and port really leads: the first redirection that applies.
     package func redirected(host: String, port: Int) -> (host: String, port: Int) {
@@ -50,24 +50,52 @@ package struct DialSettings: Sendable {
         return (redirection.toHost ?? host, redirection.toPort ?? port)
     }
 
-    /// Whether connections opened by these settings and by others may be exchanged. Resolvers and connectors, which cannot
-    /// be compared, count as equal only where both are the system's or where they are the same object.
+    /// Whether connections opened by these settings and by others may be exchanged.
     package func isEqual(to other: DialSettings) -> Bool {
         overrides == other.overrides && redirections == other.redirections
             && unixSocketPath == other.unixSocketPath
             && race == other.race && socket == other.socket && tls == other.tls
-            && DialSettings.isSame(resolver, other.resolver)
-            && DialSettings.isSame(connector, other.connector)
+            && resolver.isSame(as: other.resolver) && connector.isSame(as: other.connector)
+    }
+}
+
+/// A value that cannot be compared, with an identity that its copies share.
+///
+/// Each assignment of a new value makes a new identity, unless the value is an object: then the object is the identity.
+package struct Identified<Value: Sendable>: Sendable {
+    private final class Identity: Sendable {}
+
+    /// The value.
+    package let value: Value
+    private let identity: ObjectIdentifier
+    /// Keeps ``identity`` from being given to another object.
+    private let object: (any Sendable)?
+
+    /// Gives a value an identity.
+    package init(_ value: Value) {
+        self.value = value
+        if type(of: value as any Sendable) is AnyClass {
+            object = nil
+            identity = ObjectIdentifier(value as AnyObject)
+        } else {
+            let object = Identity()
+            self.object = object
+            identity = ObjectIdentifier(object)
+        }
     }
 
-    private static func isSame(_ left: (any Sendable)?, _ right: (any Sendable)?) -> Bool {
-        if left == nil, right == nil { return true }
-        if left is SystemResolver, right is SystemResolver { return true }
-        if let left, let right, type(of: left) is AnyClass, type(of: right) is AnyClass {
-            return (left as AnyObject) === (right as AnyObject)
-        }
-        return false
-    }
+    /// Whether both hold the same object, or copies of one assigned value.
+    package func isSame(as other: Identified) -> Bool { identity == other.identity }
+}
+
+extension Identified<any Resolver> {
+    /// The resolver of the system, which is the same for all settings.
+    package static let systemResolver = Identified(SystemResolver())
+}
+
+extension Identified<(any StreamConnector)?> {
+    /// No connector: connections lead to the network.
+    package static let networkConnector = Identified(nil)
 }
 
 /// A host and a port, as far as overriding addresses goes.

@@ -80,7 +80,7 @@ package final class Dialer: Sendable {
         control: DialControl
     ) async throws(DialError) -> Connected {
         var timings = DialTimings(start: MonotonicTime.now())
-        if let connector = settings.connector, proxy == nil {
+        if let connector = settings.connector.value, proxy == nil {
             do throws(TransportError) {
                 let stream = try await connector.connect(to: destination)
                 timings.connected = MonotonicTime.now()
@@ -218,7 +218,7 @@ package final class Dialer: Sendable {
             return given
         }
         if let literal = SocketAddress(literal: host, port: port) { return [literal] }
-        let resolver = settings.resolver
+        let resolver = settings.resolver.value
         let (name, number) = (host, port)
         // The look-up gets a task of its own, which is cancelled at the deadline: a resolver that the user brought may
         // know of no deadline.

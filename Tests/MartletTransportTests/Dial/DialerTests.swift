@@ -31,7 +31,7 @@ struct DialerTests {
         let loop = EventLoop.sharedOrStalled
         let (stream, peer) = MemoryStream.pair(loop: loop)
         let connector = SlowConnector(stream, loop: loop)
-        let dialer = Dialer(settings: DialSettings(connector: connector), loop: loop)
+        let dialer = Dialer(settings: DialSettings(connector: Identified(connector)), loop: loop)
         let dial = Task { () -> DialError? in
             do throws(DialError) {
                 _ = try await dialer.dial(

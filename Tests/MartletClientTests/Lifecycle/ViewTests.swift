@@ -1,0 +1,91 @@
+import Martlet
+@testable import MartletClient
+import MartletConnections
+import MartletTesting
+import MartletTransport
+import Testing
+
+@Suite("Views of a session, and the memory they use")
+struct ViewTests {
+    /// Changes of a view's settings, and whether the view uses the connections of its session afterwards.
+    struct Change: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var sharesConnections: Bool
+        var apply: @Sendable (inout SessionConfiguration, _ port: Int) -> Void
+
+        static let all = [
+            Change(testDescription: "nothing", sharesConnections: true) { _, _ in },
+            Change(testDescription: "a clock", sharesConnections: true) { configuration, _ in
+                configuration.timeouts.total = Patience.long
+            },
+            Change(testDescription: "the resolver, to a struct of the same value", sharesConnections: false) {
+                configuration, port in
+                configuration.resolver = ListResolver(("127.0.0.1", port))
+            },
+            Change(testDescription: "the resolver, to the system's", sharesConnections: false) {
+                configuration, _ in
+                configuration.resolver = SystemResolver()
+            },
+            Change(testDescription: "a socket option", sharesConnections: false) { configuration, _ in
+                configuration.socketOptions.keepAliveInterval = .seconds(61)
+            },
+        ]
+    }
+
+    @Test(
+        "A view with a resolver that is a struct shares connections unless its connections differ",
+        arguments: Change.all)
+    func sharing(_ change: Change) async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+            let session = HTTPSession.own { $0.resolver = ListResolver(("127.0.0.1", origin.port)) }
+            let url = "http://localhost:\(origin.port)/"
+            _ = try await session.get(url)
+            let exchange = try await session.with { change.apply(&$0, origin.port) }.get(url)
+            #expect(exchange.metrics.isConnectionReused == change.sharesConnections)
+        }
+    }
+
+    @Test(
+        "Sessions with the system's resolver compare equal, and a resolver that is an object is its own identity"
+    )
+    func identity() {
+        final class Listed: Resolver {
+            func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] { [] }
+        }
+        let listed = Listed()
+        #expect(DialSettings().isEqual(to: DialSettings()))
+        let first = DialSettings(resolver: Identified(listed))
+        #expect(first.isEqual(to: DialSettings(resolver: Identified(listed))))
+        #expect(!first.isEqual(to: DialSettings(resolver: Identified(Listed()))))
+        #expect(!first.isEqual(to: DialSettings()))
+    }
+
+    @Test("What a view opens connections with goes with the view, while its session goes on")
+    func viewsAreReleased() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+            let session = HTTPSession.own()
+            weak var dialer: Dialer?
+            for seconds in [61, 62] {
+                let view = session.with { $0.socketOptions.keepAliveInterval = .seconds(seconds) }
+                dialer = view.dialer
+                #expect(dialer != nil)
+                _ = try await view.get(origin.url())
+            }
+            #expect(await eventually { dialer == nil })
+            #expect(try await session.get(origin.url()).text == "ok")
+        }
+    }
+
+    @Test("The pool of a dropped session leaves memory at once, though its idle connections had a timer")
+    func poolIsReleased() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+            var session: HTTPSession? = HTTPSession.own()
+            _ = try await session?.get(origin.url())
+            weak var pool: ConnectionPool?
+            pool = session?.core.pool
+            #expect(pool != nil)
+            session = nil
+            #expect(await eventually { pool == nil })
+        }
+    }
+}
