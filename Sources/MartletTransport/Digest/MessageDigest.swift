@@ -14,6 +14,7 @@ import COpenSSL
     ///
     /// - Throws: When this system's OpenSSL has no such function.
     package init(_ algorithm: MessageDigestAlgorithm) throws(MessageDigestError) {
+        OpenSSLLibrary.load()
         guard let context = unsafe EVP_MD_CTX_new() else { throw MessageDigestError(algorithm: algorithm) }
         guard unsafe EVP_DigestInit_ex(context, algorithm.implementation, nil) == 1 else {
             unsafe EVP_MD_CTX_free(context)

@@ -92,6 +92,7 @@ package final class EventLoop: TaskExecutor {
 
     /// Starts a loop on a thread of its own.
     package static func start() throws(SystemError) -> EventLoop {
+        OpenSSLLibrary.load()
         let loop = EventLoop(poller: try Poller())
         try Thread.start(name: "martlet-loop") { loop.run() }
         return loop

@@ -30,6 +30,7 @@ struct OpenSSLErrors {
 
     /// Empties the queue without a look.
     static func clear() {
+        OpenSSLLibrary.load()
         ERR_clear_error()
     }
 

@@ -22,6 +22,7 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
         let digits = text.hasPrefix("sha256//") ? text.dropFirst("sha256//".count) : text[...]
         let input = Array(digits.utf8)
         var output = [UInt8](repeating: 0, count: 48)
+        OpenSSLLibrary.load()
         // 44 characters give 33 bytes, the last of which the padding stands for.
         guard input.count == 44, input.last == UInt8(ascii: "="), input[42] != UInt8(ascii: "="),
             unsafe EVP_DecodeBlock(&output, input, 44) == 33

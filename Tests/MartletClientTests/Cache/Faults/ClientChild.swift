@@ -13,11 +13,18 @@ enum ClientChild {
     static func run(
         _ work: CacheWork, killAfter count: Int? = nil, delay: UInt32 = 0
     ) async throws -> (output: String, status: Int32) {
+        try await run(work.words, killAfter: count, delay: delay)
+    }
+
+    /// The same for the words of any work.
+    static func run(
+        _ words: [String], killAfter count: Int? = nil, delay: UInt32 = 0
+    ) async throws -> (output: String, status: Int32) {
         try await withCheckedThrowingContinuation { continuation in
             // Reading from the pipe blocks.
             DispatchQueue.global().async {
                 continuation.resume(
-                    with: Result { try runBlocking(work.words, killAfter: count, delay: delay) })
+                    with: Result { try runBlocking(words, killAfter: count, delay: delay) })
             }
         }
     }
