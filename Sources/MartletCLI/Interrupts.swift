@@ -21,23 +21,31 @@ enum Interrupts {
     /// Who signals a process and then its group, as `timeout` does, signals once: nobody presses a key twice so fast.
     private static let echoTime = Duration.milliseconds(50)
     private static let thread = BlockingWorkers(threadLimit: 1)
-    private static let pipe = try? FileDescriptor.pipe()
+    /// No program that this one starts inherits it.
+    private static let pipe = try? FileDescriptor.pipe(options: .closeOnExec)
     /// Guards the above: the thread that reads the pipe, the task that waits for a signal, the task that
     /// draws.
     private static let state = Mutex(State())
 
-    /// Has SIGINT and SIGTERM end the program, with 130 and 143, unless a task waits for them. A pipe nobody
-    /// reads is an error of the write, not a signal, and so is a file that has the size it may have.
+    /// Has SIGINT and SIGTERM end the program, with 130 and 143, unless a task waits for them; one that was ignored before
+    /// stays ignored. A pipe nobody reads is an error of the write, not a signal, and so is a file that has the size it may have.
     static func prepare() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         // Without a descriptor to be had the signals do what they do anywhere.
         guard let pipe else { return }
-        signal(SIGINT, Interrupts.note)
-        signal(SIGTERM, Interrupts.note)
+        for number in [SIGINT, SIGTERM] where !isIgnored(number) { signal(number, Interrupts.note) }
         thread.submit {
             while let byte = try? DescriptorReading.read(pipe.readEnd, atMost: 1).first { take(Int32(byte)) }
         }
+    }
+
+    /// Whether whoever started the program has it ignore a signal, as `nohup` and a shell's `&` do.
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        guard unsafe sigaction(number, nil, &action) == 0 else { return false }
+        let handler = unsafe action.__sigaction_handler.sa_handler
+        return unsafe unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     /// Waits for SIGINT or SIGTERM; the one after it ends the program at once.

@@ -17,6 +17,7 @@ struct MartletCommand: AsyncParsableCommand {
 
     /// Runs what the command line says, and exits.
     static func main() async {
+        StandardDescriptors.open()
         Interrupts.prepare()
         let words = Array(CommandLine.arguments.dropFirst())
         do {
@@ -26,8 +27,9 @@ struct MartletCommand: AsyncParsableCommand {
                 try await QueueAddCommand.run(Array(words.dropFirst(2)))
             } else if words.starts(with: ["queue", "run"]) {
                 try await QueueRunCommand.run(Array(words.dropFirst(2)))
-            } else if let words = getWords(words) {
-                try await GetCommand.run(words)
+            } else if let getWords = getWords(words) {
+                if getWords.count == words.count { try await refuseMistypedCommand(words) }
+                try await GetCommand.run(getWords)
             } else {
                 var command = try parseAsRoot(words)
                 if var command = command as? any AsyncParsableCommand {
@@ -42,14 +44,31 @@ struct MartletCommand: AsyncParsableCommand {
             // A mistake on the command line of one of our own commands is exit code 2, as everywhere here.
             let message = fullMessage(for: error)
             let isClean = exitCode(for: error) == .success
-            if isClean {
-                print(message)
-            } else {
-                await Console.complain(message.hasSuffix("\n") ? message : "\(message)\n")
+            let text = message.hasSuffix("\n") ? message : "\(message)\n"
+            guard isClean else {
+                await Console.complain(text)
+                Glibc.exit(ExitStatus.usage.code)
             }
-            Glibc.exit(isClean ? 0 : ExitStatus.usage.code)
+            do throws(ExitStatus) {
+                try await Console.print(text)
+            } catch {
+                Glibc.exit(error.code)
+            }
         }
         Glibc.exit(0)
+    }
+
+    /// Throws for a first word that looks like a command's name, misspelt: it would be fetched as a host.
+    private static func refuseMistypedCommand(_ words: [String]) async throws(ExitStatus) {
+        let names = subcommands.compactMap { $0.configuration.commandName }
+        guard let first = words.first, let name = CommandName.suggestion(for: first, among: names) else {
+            return
+        }
+        let error = UsageError(
+            "“\(first)” is not a command: did you mean “\(name)”? To fetch from a host of that name, write http://\(first)/"
+        )
+        await error.tell()
+        throw error.status
     }
 
     /// The words for `get`, whose options only it can read; `nil` when another command is meant.

@@ -28,22 +28,30 @@ enum ProcessTitle {
         }
     }
 
+    private static func isSecret(_ name: Substring, in group: OptionGroup) -> Bool {
+        HeadText.isSecret(name) || group.queue.secretNames.contains(name.lowercased())
+    }
+
     private static func secrets(of group: OptionGroup) -> [Secret] {
-        let options = group.transfer
-        var values = options.cookies
-        values += [options.user, options.bearer, options.proxy.user, options.passphrase].compactMap { $0 }
-        if let certificate = options.certificate, let colon = certificate.first(":") {
-            values.append(certificate.rest(behind: colon))
-        }
-        for line in options.headerLines {
-            guard let colon = line.first(":"),
-                HeadText.isSecret(line[..<colon])
-                    || group.queue.secretNames.contains(line[..<colon].lowercased())
-            else { continue }
-            values.append(line.rest(behind: colon))
+        var values: [String] = []
+        var addresses = group.transfer.urls
+        // Of all that was given: a value that another replaced stands on the command line as well.
+        for (option, value) in group.given {
+            let colon = value.first(":")
+            switch option {
+            case "user", "oauth2-bearer", "proxy-user", "pass": values.append(value)
+            case "cookie" where !value.begins(with: "@") && value.first("=") != nil: values.append(value)
+            case "cert":
+                if let colon { values.append(value.rest(behind: colon)) }
+            case "header":
+                guard let colon, isSecret(value[..<colon], in: group) else { continue }
+                values.append(value.rest(behind: colon))
+            case "url", "proxy", "socks5", "socks5-hostname": addresses.append(value)
+            default: break
+            }
         }
         var secrets = values.map { Secret(suffix: $0) }
-        for url in options.urls + [options.proxy.address].compactMap({ $0 }) {
+        for url in addresses {
             let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
             let authority = url[start...].prefix { !"/?#".contains($0) }
             guard let mark = authority.lastIndex(of: "@") else { continue }

@@ -7,7 +7,7 @@ extension BatchRequest {
     func policies(_ fields: inout HTTPFields) -> RequestOptions {
         var options = RequestOptions(
             timeouts: Timeouts(total: timeout), bodyLimit: bodyLimit.map { ByteCount($0) },
-            decompresses: decompresses ? nil : false)
+            decompresses: decompresses)
         options.version = version
         options.omittedFields = headers.omitted
         options.cacheMode = cacheMode

@@ -15,7 +15,8 @@ struct BatchRequest: Sendable {
     var method = "GET"
     var headers = BatchHeaders()
     var body: [UInt8]?
-    var decompresses = true
+    /// Whether content codings are undone; `nil` where nothing is said, which leaves those that the request itself asks for.
+    var decompresses: Bool?
     var version = HTTPVersion.http11
     var bodyLimit: Int?
     var timeout: Duration?

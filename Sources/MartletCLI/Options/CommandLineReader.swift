@@ -27,12 +27,19 @@ struct CommandLineReader {
                 groups[groups.count - 1].transfer.urls.append(word)
             } else if word == "--" {
                 endsOptions = true
-            } else if word.hasPrefix("--") {
-                let option = try option(named: String(word.dropFirst(2)))
-                try apply(option, shown: word, rest: nil, words, &index)
             } else {
-                try readCluster(word, words, &index)
+                try readOption(word, words, &index)
             }
+        }
+    }
+
+    private mutating func readOption(_ word: String, _ words: [String], _ index: inout Int) throws(UsageError)
+    {
+        if word.hasPrefix("--") {
+            let option = try option(named: String(word.dropFirst(2)))
+            try apply(option, shown: word, rest: nil, words, &index)
+        } else {
+            try readCluster(word, words, &index)
         }
     }
 
@@ -63,6 +70,7 @@ struct CommandLineReader {
         case .flag(let change): try change(&groups[groups.count - 1])
         case .value(let change):
             let value = try CommandLineReader.value(of: shown, rest, words, &index)
+            groups[groups.count - 1].given.append((option.name, value))
             try change(&groups[groups.count - 1], value)
         case .config:
             let name = try CommandLineReader.value(of: shown, rest, words, &index)
@@ -151,6 +159,24 @@ struct CommandLineReader {
         let text = String(decoding: try InputFile.contents(of: name), as: UTF8.self)
         depth += 1
         defer { depth -= 1 }
-        try read(try ConfigFile.words(of: text, named: name))
+        for line in try ConfigFile.lines(of: text, named: name) { try read(line) }
+    }
+
+    /// Reads the option of a line: what it takes, or does not take, is on that line.
+    private mutating func read(_ line: ConfigFile.Line) throws(UsageError) {
+        let words = [line.word] + [line.value].compactMap { $0 }
+        var index = 1
+        do throws(UsageError) {
+            try readOption(line.word, words, &index)
+        } catch {
+            throw UsageError("\(line.place): \(error)", status: error.status)
+        }
+        guard index == words.count || line.value == "" else {
+            throw UsageError("\(line.place): option \(line.word): takes no value")
+        }
+        if line.hasRest {
+            groups[groups.count - 1].global.warnings.append(
+                "\(line.place): the value ends at a blank; put it into quotes for more")
+        }
     }
 }

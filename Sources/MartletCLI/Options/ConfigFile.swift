@@ -1,29 +1,44 @@
 /// A file of options, as curl's `-K` reads it: one a line, `name value`, `name = value` or `name: value`.
 enum ConfigFile {
-    /// The words that a command line of the same meaning has.
-    static func words(of text: String, named name: String) throws(UsageError) -> [String] {
-        var words: [String] = []
+    /// The option of a line.
+    struct Line: Hashable, Sendable {
+        /// The option as the command line has it: `--name`, `-n`, or a cluster of letters.
+        var word: String
+        /// Its value; `nil` where the line has none.
+        var value: String?
+        /// Where it stands.
+        var place: String
+        /// Whether more than a comment follows the value, which ended at a blank.
+        var hasRest = false
+    }
+
+    /// The options of a file.
+    static func lines(of text: String, named name: String) throws(UsageError) -> [Line] {
+        var lines: [Line] = []
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
             .enumerated()
         {
             let line = line.drop(while: isBlank)
             guard let first = line.first, first != "#" else { continue }
             let option = line.prefix { !isBlank($0) && $0 != "=" && $0 != ":" }
-            if option.isEmpty { throw UsageError("\(name), line \(index + 1): no option") }
-            let isShort = option.hasPrefix("-") && !option.hasPrefix("--")
-            words.append(option.hasPrefix("-") ? String(option) : "--\(option)")
-            if isShort, option.count > 2 { continue }
+            let place = "\(name), line \(index + 1)"
+            guard option.contains(where: { $0 != "-" }) else { throw UsageError("\(place): no option") }
+            var entry = Line(word: option.hasPrefix("-") ? String(option) : "--\(option)", place: place)
             var rest = line.dropFirst(option.count).drop(while: isBlank)
             if let separator = rest.first, separator == "=" || separator == ":" {
                 rest = rest.dropFirst().drop(while: isBlank)
             }
             if rest.first == "\"" {
-                words.append(try quoted(rest.dropFirst(), "\(name), line \(index + 1)"))
-            } else if !rest.isEmpty, rest.first != "#" {
-                words.append(String(rest.reversed().drop(while: isBlank).reversed()))
+                entry.value = try quoted(rest.dropFirst(), place)
+            } else {
+                let value = rest.prefix { !isBlank($0) }
+                if !value.isEmpty, value.first != "#" { entry.value = String(value) }
+                let behind = rest.dropFirst(value.count).drop(while: isBlank)
+                entry.hasRest = entry.value != nil && !behind.isEmpty && behind.first != "#"
             }
+            lines.append(entry)
         }
-        return words
+        return lines
     }
 
     private static func isBlank(_ character: Character) -> Bool {

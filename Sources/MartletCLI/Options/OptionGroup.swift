@@ -8,4 +8,6 @@ struct OptionGroup: Sendable {
     var download = DownloadWish()
     /// What only `queue` has a use for.
     var queue = QueueWish()
+    /// The values of options as they were given, also of those that others replaced later.
+    var given: [(option: String, value: String)] = []
 }

@@ -1,11 +1,17 @@
 import Glibc
 import MartletTransport
+import Synchronization
 import SystemPackage
 
-/// Standard output and standard error. Writes happen one after the other, on a thread of their own, so that a
+/// Standard output and standard error. Writes to each happen one after the other, on a thread of its own, so that a
 /// reader who is slow holds nothing but its own output.
 enum Console {
     private static let output = BlockingWorkers(threadLimit: 1)
+    private static let errors = BlockingWorkers(threadLimit: 1)
+    /// Files, which may be pipes that nobody reads: as many may block as `-Z` has transfers by default.
+    private static let files = BlockingWorkers(threadLimit: 50)
+    /// Held for each write to standard error, which the thread of standard output makes as well.
+    private static let errorTurn = Mutex(())
 
     /// Whether standard output is a terminal.
     static var outputIsTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
@@ -34,29 +40,41 @@ enum Console {
 
     /// Writes a text to standard error. That nobody reads it is not an error.
     static func complain(_ text: String) async {
-        _ = try? await write(Array(text.utf8), to: .standardError, named: "standard error")
+        guard !text.isEmpty else { return }
+        await errors.run { try? writeToErrors(text) }
     }
 
     /// Writes a text to standard error behind what is being written, and does not wait for it: ``flush()`` does.
     static func post(_ text: String) {
-        output.submit { _ = try? FileDescriptor.standardError.writeAll(text.utf8) }
+        errors.submit { try? writeToErrors(text) }
     }
 
     /// Returns when what was handed over so far is written.
     static func flush() async {
         await output.run {}
+        await errors.run {}
     }
 
-    /// Writes pieces to both, with nothing of anybody else in between. That nobody reads standard error is not an error.
+    private static func writeToErrors(_ text: String) throws {
+        try errorTurn.withLock { _ in _ = try FileDescriptor.standardError.writeAll(text.utf8) }
+    }
+
+    /// Writes pieces to both, in their order, none of them torn. That nobody reads standard error is not an error.
     static func write(_ pieces: [WriteOut.Piece]) async throws(OutputError) {
-        let result = await output.run { () -> Result<Void, OutputError> in
+        let pieces = pieces.filter { !$0.text.isEmpty }
+        // What has nothing for standard output does not wait for its reader.
+        let workers = pieces.allSatisfy(\.goesToStandardError) ? errors : output
+        let result = await workers.run { () -> Result<Void, OutputError> in
             for piece in pieces {
                 do {
-                    let file = piece.goesToStandardError ? FileDescriptor.standardError : .standardOutput
-                    try file.writeAll(piece.text.utf8)
+                    if piece.goesToStandardError {
+                        try writeToErrors(piece.text)
+                    } else {
+                        try FileDescriptor.standardOutput.writeAll(piece.text.utf8)
+                    }
                 } catch {
                     if piece.goesToStandardError { continue }
-                    return .failure(OutputError(name: "standard output", error))
+                    return .failure(.standardOutput(error))
                 }
             }
             return .success(())
@@ -68,19 +86,21 @@ enum Console {
     static func write(_ bytes: [UInt8], to file: FileDescriptor, named name: String) async throws(OutputError)
     {
         guard !bytes.isEmpty else { return }
-        let result = await output.run { () -> Result<Void, OutputError> in
+        let workers = file == .standardOutput ? output : files
+        let result = await workers.run { () -> Result<Void, OutputError> in
             do {
                 try file.writeAll(bytes)
                 return .success(())
             } catch {
-                return .failure(OutputError(name: name, error))
+                return .failure(
+                    file == .standardOutput ? .standardOutput(error) : OutputError(name: name, error))
             }
         }
         try result.get()
     }
 
-    /// Runs something that blocks on the thread of the outputs.
+    /// Runs something that blocks on one of the threads for files.
     static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        await output.run(body)
+        await files.run(body)
     }
 }

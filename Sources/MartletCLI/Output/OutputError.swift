@@ -8,6 +8,8 @@ struct OutputError: Error, Sendable, CustomStringConvertible {
     var reason: String
     /// Whether it was that nobody reads any more, which is no cause for words.
     var isClosedPipe: Bool
+    /// Whether it was standard output, which transfers that follow have as well.
+    var isStandardOutput = false
 
     init(name: String, reason: String) {
         self.name = name
@@ -19,6 +21,13 @@ struct OutputError: Error, Sendable, CustomStringConvertible {
         self.name = name
         reason = "\(error)"
         isClosedPipe = (error as? Errno) == .brokenPipe
+    }
+
+    /// Standard output, which failed for this reason.
+    static func standardOutput(_ error: any Error) -> OutputError {
+        var failure = OutputError(name: "standard output", error)
+        failure.isStandardOutput = true
+        return failure
     }
 
     /// Where to, and why not.

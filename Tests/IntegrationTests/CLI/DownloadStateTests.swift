@@ -23,7 +23,8 @@ struct DownloadStateTests {
         func signalled(
             _ arguments: [String], _ signal: Int32, when text: String
         ) async throws -> Program.Run {
-            let script = "\"$0\" \"$@\" & echo $! >pid; wait $!"
+            // A shell has its jobs ignore SIGINT.
+            let script = "env --default-signal=INT \"$0\" \"$@\" & echo $! >pid; wait $!"
             let words =
                 [
                     "-c", script, Program.path, "download", "--state", "queue", "--progress", "json",

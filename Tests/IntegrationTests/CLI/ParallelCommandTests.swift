@@ -46,7 +46,8 @@ struct ParallelCommandTests {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
-            let script = "\"$0\" \"$@\" & echo $! >pid; wait $!"
+            // A shell has its jobs ignore SIGINT.
+            let script = "env --default-signal=INT \"$0\" \"$@\" & echo $! >pid; wait $!"
             let words = ["-c", script, Program.path, "-sSZ", origin.url("/stall/9"), origin.url("/stall/5")]
             let run = try await Program.run("bash", words, input: [], in: directory) { running in
                 try await running.child.wait(for: "both bodies") { running.output.count == 14 }

@@ -55,8 +55,11 @@ enum Program {
         try InputFile.write(Data(input), to: own.appending("in"))
         let script = "exec \"$@\" <\(own.appending("in")) >\(own.appending("out")) 2>\(own.appending("err"))"
         let variables = withoutProxies + environment
+        // Tests that run in the background may have been started with SIGINT ignored.
         let child = try await ChildProcess.start(
-            "sh", ["-c", script, "sh", "env"] + variables + ["timeout", limit, program] + arguments,
+            "sh",
+            ["-c", script, "sh", "env", "--default-signal=INT"] + variables + ["timeout", limit, program]
+                + arguments,
             in: given?.path ?? own.path, outputPath: own.appending("log"))
         let running = RunningProgram(child: child, directory: own)
         do {

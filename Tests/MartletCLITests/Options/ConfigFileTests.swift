@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Files of options: -K")
+struct ConfigFileTests {
+    /// Reads a file of these lines.
+    private func options(_ text: String) throws -> OptionGroup {
+        let scene = try GetScene()
+        try scene.write(text, to: "config")
+        return try GetScene.groups(["-K", scene.file("config")])[0]
+    }
+
+    @Test("The value of an option is on its line, and ends at a blank unless it is quoted")
+    func values() throws {
+        let group = try options(
+            """
+            # a comment
+            url = http://h/x  # note
+            --url http://h/y
+            url: "http://h/z w"# note
+            user-agent = ""
+            -d a=1
+            header = X-A:1 rest
+            silent # note
+            """)
+        #expect(group.transfer.urls == ["http://h/x", "http://h/y", "http://h/z w"])
+        #expect(group.transfer.userAgent == "")
+        #expect(group.transfer.data == [.data("a=1")])
+        #expect(group.transfer.headerLines == ["X-A:1"])
+        #expect(group.global.warnings.count == 1)
+    }
+
+    @Test(
+        "An option without its value, and a value without an option for it, are mistakes that name their line",
+        arguments: [
+            ("output =\nurl = http://h/", "line 1: option --output: needs a value"),
+            ("output\nurl = http://h/", "line 1: option --output: needs a value"),
+            ("output = # none\n--url http://h/", "line 1: option --output: needs a value"),
+            ("url = http://h/\ninsecure = true", "line 2: option --insecure: takes no value"),
+            ("-s http://h/", "line 1: option -s: takes no value"), ("--\n", "line 1: no option"),
+            ("- x\n", "line 1: no option"), ("= x\n", "line 1: no option"),
+            ("url = \"http://h/", "line 1: a quote is not closed"),
+            ("http://h/", "line 1: option --http: is unknown"),
+        ])
+    func mistakes(_ text: String, _ message: String) throws {
+        let error = #expect(throws: UsageError.self) { _ = try options(text) }
+        #expect(error?.description.hasSuffix(message) == true, "\(error?.description ?? "")")
+        #expect(error?.status == .usage)
+    }
+}
