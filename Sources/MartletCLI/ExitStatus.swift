@@ -35,6 +35,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let authorityFile = ExitStatus(code: 77)
     static let revocationList = ExitStatus(code: 82)
     static let pinMismatch = ExitStatus(code: 90)
+    static let rewindFailed = ExitStatus(code: 65)
     static let proxyFailed = ExitStatus(code: 97)
     static let checksum = ExitStatus(code: 100)
     static let changedOnServer = ExitStatus(code: 101)

@@ -28,14 +28,14 @@ struct CallerPlan: Sendable {
             plan.identity = CallerIdentity(
                 .password(user: String(name), password: password, scheme: plan.scheme))
         } else if options.netrc != .none {
-            plan.netrc = try await file(options.netrcFile)
+            plan.netrc = try await file(options.netrcFile, isOptional: options.netrc == .optional)
             plan.netrcPrecedesURL = options.netrc == .required
         }
         return plan
     }
 
-    /// A file that was named must be there; the one of the user's folder need not.
-    private static func file(_ named: String?) async throws(UsageError) -> NetrcFile? {
+    /// A file that was named must be there, unless it is optional; the one of the user's folder need not.
+    private static func file(_ named: String?, isOptional: Bool) async throws(UsageError) -> NetrcFile? {
         let path: FilePath
         if let named {
             path = FilePath(named)
@@ -45,7 +45,7 @@ struct CallerPlan: Sendable {
         }
         do {
             return try await NetrcFile.load(path)
-        } catch let error as StorageError where named == nil && error.isMissingFile {
+        } catch let error as StorageError where (named == nil || isOptional) && error.isMissingFile {
             return nil
         } catch {
             throw UsageError("could not use “\(path.string)”: \(error)", status: .readFailed)

@@ -65,7 +65,11 @@ struct FormPart: Hashable, Sendable {
                     filename: filename ?? FilePath(value).lastComponent?.string)
             }
         case .file:
-            return { $0.file(name, at: FilePath(value), filename: filename, contentType: type) }
+            // As curl: what the server is told it is called, then its name here.
+            let guess =
+                filename.flatMap(MediaTypeTable.system.contentType)
+                ?? MediaTypeTable.system.contentType(ofFile: value)
+            return { $0.file(name, at: FilePath(value), filename: filename, contentType: type ?? guess) }
         }
     }
 

@@ -39,6 +39,8 @@ struct GetRunner: Sendable {
         }
         await log?.close()
         await caches.end(session)
+        // Nothing may run when the program exits; all transfers are over, and what they have begun is cancelled.
+        await session?.invalidateAndCancel()
         return try result.get()
     }
 
@@ -52,7 +54,16 @@ struct GetRunner: Sendable {
         var waiting: [Transfer] = []
         for (group, plans) in zip(groups, planned) {
             let view = try await self.view(of: &session, for: group, plans, caches, jar)
-            if let name = group.transfer.headsFile { try await HeadsFile(name).begin() }
+            if let name = group.transfer.headsFile {
+                do throws(UsageError) {
+                    try await HeadsFile(name).begin()
+                } catch {
+                    if global.isParallel || global.stopsAtFirstError { throw error }
+                    if global.tellsErrors { await error.tell() }
+                    status = error.status
+                    continue
+                }
+            }
             let transfers = plans.map { Transfer($0, session: view, global: global, log: log) }
             if global.isParallel {
                 waiting += transfers
@@ -103,9 +114,11 @@ struct GetRunner: Sendable {
     ) async -> (status: ExitStatus, endsHere: Bool) {
         var status = ExitStatus.success
         for transfer in transfers {
-            status = await transfer.run().status
+            let report = await transfer.run()
+            status = report.status
+            // A file that cannot be written is the fault of its own transfer alone.
             let endsHere =
-                status == .interrupted || status == .writeFailed
+                status == .interrupted || report.isOutputBroken
                 || (status != .success && global.stopsAtFirstError)
             if endsHere { return (status, true) }
         }

@@ -27,7 +27,7 @@ enum HeadText {
         let lines = bytes.split(separator: 10, omittingEmptySubsequences: false).dropLast()
         for line in lines {
             let line = String(decoding: line.last == 13 ? line.dropLast() : line, as: UTF8.self)
-            text += "\(mark) \(redacted(line))\n"
+            text += "\(mark) \(TerminalText.shown(redacted(line)))\n"
         }
         return text
     }

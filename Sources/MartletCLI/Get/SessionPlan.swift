@@ -21,6 +21,8 @@ enum SessionPlan {
         if let delay = options.attemptDelay { configuration.connectRace.attemptDelay = delay }
         configuration.socketOptions.keepAliveInterval = options.keepAliveInterval
         if let wait = options.continueTimeout { configuration.continueTimeout = wait }
+        // A proxy is told the same, in its CONNECT.
+        if let agent = options.userAgent { configuration.userAgent = agent.isEmpty ? nil : agent }
         configuration.proxy = try ProxyPlan.settings(options.proxy)
         if let name = options.interface { setInterface(name, &configuration) }
         if usesTLS { configuration.tls = try tls(options) }

@@ -54,6 +54,13 @@ extension Transfer {
                     message: "the requested URL returned error: \(response.head.status)"
                 )
                 if isFailure, !options.keepsBodyOnFailure || offset != nil { throw verdict }
+                if response.head.status == 401, needsRewind(control, ledger.report) {
+                    throw Verdict(
+                        status: .rewindFailed,
+                        message:
+                            "the server asks for credentials, and standard input cannot be sent again; save it to a file"
+                    )
+                }
                 switch answer {
                 case .refusal(let reason): throw Verdict(status: .rangeRefused, message: reason)
                 case .complete:
@@ -177,7 +184,10 @@ extension Transfer {
         defer {
             if log != nil { ledger.update { $0.exchange = response.exchange(with: logged) } }
         }
+        var hasBegun = false
         func take(_ piece: [UInt8]) async throws {
+            if !hasBegun { try checkCoding(response.head) }
+            hasBegun = true
             if log != nil { logged += piece.prefix(max(0, Transfer.loggedByteLimit - logged.count)) }
             try await output.write(piece)
             meter?.note(control.downloadedByteCount, of: total)
@@ -195,6 +205,26 @@ extension Transfer {
         if global.isVerbose { await Console.complain(HeadText.shown(lines, mark: "<")) }
         if let file = options.headsFile { try await HeadsFile(file).write(lines) }
         if options.includesHeads { try await output.write(lines) }
+    }
+
+    /// Whether the server would be answered by Digest, but what was sent cannot be read once more.
+    private func needsRewind(_ control: TransferControl, _ report: TransferReport) -> Bool {
+        let wasAnswered = report.passedHeads.contains { passed in
+            if case .received(let head) = passed { head.status == 401 } else { false }
+        }
+        return options.offersDigest && options.user != nil && plan.body.replay == .once
+            && control.uploadedByteCount > 0 && !wasAnswered
+    }
+
+    /// With `--compressed`, a body in a coding that cannot be undone is not written as if it were the resource.
+    private func checkCoding(_ head: ResponseHead) throws(Verdict) {
+        guard options.isCompressed, !options.isRaw else { return }
+        do throws(ContentDecodingError) {
+            _ = try ContentCodingPlan(
+                fieldValues: head.fields.values(of: "content-encoding"), unknown: .refused)
+        } catch {
+            throw Verdict(status: .contentCoding, message: "\(error)")
+        }
     }
 
     /// The events of a stream, each as JSON on a line, until the server has no more.

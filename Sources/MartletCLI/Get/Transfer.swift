@@ -37,6 +37,8 @@ struct Transfer: Sendable {
         } catch {
             ledger.update { report in
                 (report.status, report.message) = Transfer.verdict(error)
+                report.noteCertificate(error)
+                report.isOutputBroken = (error as? OutputError)?.isStandardOutput ?? false
             }
         }
         var report = ledger.report
@@ -49,6 +51,7 @@ struct Transfer: Sendable {
                 try await writeOut(format, report)
             } catch {
                 if report.status == .success { report.status = .writeFailed }
+                report.isOutputBroken = true
             }
         }
         return report

@@ -36,6 +36,11 @@ struct TransferReport: Sendable {
     var status = ExitStatus.success
     /// What went wrong; empty for nothing.
     var message = ""
+    /// OpenSSL's number for why the server's certificate, or an HTTPS proxy's, was refused; 0 where none was.
+    var verifyResult = 0
+    var proxyVerifyResult = 0
+    /// Whether standard output cannot be written to any more.
+    var isOutputBroken = false
     /// Whether standard error has been told of it in another form than words.
     var isTold = false
 
@@ -54,6 +59,14 @@ struct TransferReport: Sendable {
         let request = passedHeads.popLast()
         passedHeads += heads.map { .received($0) }
         if let request { passedHeads.append(request) }
+    }
+
+    /// Notes why a certificate was refused.
+    mutating func noteCertificate(_ error: any Error) {
+        guard let error = error as? HTTPError, let cause = error.underlying as? TLSError,
+            let code = cause.verificationCode
+        else { return }
+        if error.proxy == nil { verifyResult = code } else { proxyVerifyResult = code }
     }
 
     init(_ plan: TransferPlan) {

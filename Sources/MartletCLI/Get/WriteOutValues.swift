@@ -49,7 +49,8 @@ struct WriteOutValues: Sendable {
         case "num_connects": return .number(connects)
         case "num_headers": return .number(report.head?.fields.count ?? 0)
         case "num_redirects": return .number(redirects.count)
-        case "ssl_verify_result", "proxy_ssl_verify_result": return .number(0)
+        case "ssl_verify_result": return .number(report.verifyResult)
+        case "proxy_ssl_verify_result": return .number(report.proxyVerifyResult)
         default: return nil
         }
     }

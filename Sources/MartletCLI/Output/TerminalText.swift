@@ -16,6 +16,15 @@ enum TerminalText {
         return String(escaped)
     }
 
+    /// A line in which what could command a terminal, end a line or turn its order around stands as `\u{9b}`, for people to
+    /// read: backslashes and tabs stay.
+    static func shown(_ line: String) -> String {
+        guard !line.unicodeScalars.allSatisfy({ isHarmless($0) || $0 == "\t" }) else { return line }
+        return line.unicodeScalars.map { scalar in
+            isHarmless(scalar) || scalar == "\t" ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"
+        }.joined()
+    }
+
     /// Whether a character is only shown: not a control, format or separator of lines, and known to Unicode.
     static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return (0x20..<0x7F).contains(scalar.value) }

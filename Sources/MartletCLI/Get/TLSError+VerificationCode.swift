@@ -1,0 +1,19 @@
+import Martlet
+
+extension TLSError {
+    /// OpenSSL's number for why a chain was refused, as `-w` has it; `nil` where the chain was good or none came.
+    ///
+    /// Of the numbers for an authority that is not trusted it is the most frequent.
+    var verificationCode: Int? {
+        switch kind {
+        case .notYetValid: 9
+        case .expired: 10
+        case .selfSigned: 18
+        case .unknownAuthority: 20
+        case .revoked: 23
+        case .wrongPurpose: 26
+        case .badCertificate(_, let code): code
+        default: nil
+        }
+    }
+}
