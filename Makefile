@@ -22,7 +22,7 @@ COUNT ?=
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-traits bench soak fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
+.PHONY: help demo test test-traits bench soak compare-curl fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,11 @@ bench: ## Measure Martlet beside its peers, in turns (QUICK=1 in minutes; ONLY='
 soak: ## Run the long scenarios, above an hour in all: floods, faults, leaks (ONLY=name, MINUTES=n; list: soak list)
 	@Scripts/install.sh soak
 	@Scripts/soak.sh '$(ONLY)' '$(MINUTES)' '$(COUNT)' '$(SEED)'
+
+compare-curl: ## Run random command lines with curl and with martlet, and print where they differ (SEED=1 COUNT=200)
+	@Scripts/install.sh test
+	@$(SWIFT) build --product martlet
+	@python3 Scripts/compare-curl.py --seed '$(or $(SEED),1)' --count '$(or $(COUNT),200)'
 
 build: ## Build all for debugging, tests too
 	@Scripts/install.sh build
