@@ -155,6 +155,8 @@ class Origin:
             return b"HTTP/1.1 103 Hints\r\nLink: </a>\r\n\r\n" + head, body, ends
         if name == "binary":
             return message(b"200 OK", BINARY)
+        if b"boundary=" in fields.get("content-type", b""):
+            body = b"a form"
         return message(b"200 OK", b"%s %s %d %s\n" % (method, path.encode(), len(body), hashlib.md5(body).hexdigest().encode()))
 
 
@@ -237,7 +239,7 @@ def normal(requests):
             name = given.lower()
             # Both keep what stands behind the colon of -H, but for one blank or none.
             field = given + b": " + value.strip()
-            if name in (b"proxy-connection",):
+            if name in (b"proxy-connection", b"expect"):
                 continue
             if name == b"user-agent" and re.search(rb"(curl|Martlet)/", field):
                 field = b"User-Agent: ours"
@@ -296,6 +298,11 @@ def deliberate(line, ours, theirs):
         return "curl crashes"
     if (theirs["status"], ours["status"]) == (1, 8):
         return "HTTP/0.9 is a weird reply, not another protocol"
+    posts = lambda requests: [r.partition(b"\n")[0] for r in requests if r.startswith(b"POST")]
+    if set(posts(ours["requests"])) == set(posts(theirs["requests"])) and len(theirs["requests"]) > len(ours["requests"]):
+        return "a POST is not repeated on another connection"
+    if "-x" in line and any(word.endswith("?") for word in line):
+        return "an empty query stays in what a proxy is asked for"
     if ours["status"] == 2:
         return "a mistake on the command line: nothing is sent"
     if ours["status"] in (3, 23, 26) and not ours["requests"] and theirs["requests"]:
