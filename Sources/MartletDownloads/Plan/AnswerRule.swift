@@ -42,6 +42,16 @@ package enum AnswerRule {
         case refused(String)
         /// A status that is no success.
         case failed
+
+        /// Whether it says something to an additional transfer; where it does not, there are enough transfers.
+        ///
+        /// A status that is no success is judged as the failures of connections are.
+        package var isOfUseToAdditional: Bool {
+            switch self {
+            case .part, .unwilling, .failed: true
+            case .whole, .changedWhole, .changedPart, .unsatisfied, .refused: false
+            }
+        }
     }
 
     /// Judges an answer.

@@ -8,6 +8,7 @@ extension DownloadMachine {
     ) -> (DownloadReception, End?, [Effect]) {
         guard !isOver, let question = transfers[id] else { return (.leave, .cancelled, []) }
         let verdict = AnswerRule.verdict(question.asked, facts, known: known, total: plan?.total)
+        if isAdditional(id), !verdict.isOfUseToAdditional { return (.leave, .crowded, []) }
         switch verdict {
         case .part(let skipped, let range, let total):
             return part(question, facts, skipped, range, total, now)
@@ -86,6 +87,12 @@ extension DownloadMachine {
             )
         }
         return (.take(passingOver: skipped, comparing: question.overlap, beginsAnew: false), nil, fill(now))
+    }
+
+    /// Whether other transfers may still fetch the file. Then no response to this one, and no failure of it, can end the
+    /// download or restart it: the last transfer decides that.
+    private func isAdditional(_ id: UInt64) -> Bool {
+        plan != nil && transfers.keys.contains { $0 != id }
     }
 
     /// Whether a question was asked where the original URL had led, which may be good for a time only. The original one
@@ -233,8 +240,9 @@ extension DownloadMachine {
         _ question: DownloadQuestion, _ error: HTTPError, _ action: FailureRule.Action, _ now: MonotonicTime,
         _ random: @autoclosure () -> Double
     ) -> [Effect] {
-        // A server that allows so many connections refuses those beyond in many words: the last one's are about the file.
-        let isBeyond = action == .fail && error.code == .unacceptableStatus && !transfers.isEmpty
+        // A server that allows so many connections refuses those beyond in many ways, and the system may have no descriptor
+        // for another: only what is wrong on this side with the file itself ends the others.
+        let isBeyond = action == .fail && !FailureRule.concernsAll(error) && !transfers.isEmpty
         if action == .fail, !isBeyond { return fail(error) }
         if isBeyond || !receiving.isEmpty {
             // The others go on, also those that wait for their answers; there are no more than those for a while.

@@ -40,6 +40,16 @@ package enum FailureRule {
         }
     }
 
+    /// Whether a failure of one transfer is a failure of all: the file on this side cannot be written or may not grow, or a
+    /// limit of the caller was reached. Any other failure concerns only the connection that it came from.
+    static func concernsAll(_ error: HTTPError) -> Bool {
+        switch error.code {
+        case .fileFailed, .diskFull, .fileExists, .alreadyInProgress, .bodyTooLarge, .sessionInvalidated: true
+        case .timedOut: error.clock == .total
+        default: false
+        }
+    }
+
     /// How long to wait.
     /// - Parameters:
     ///   - failures: How many there were since the last new byte, this one included.

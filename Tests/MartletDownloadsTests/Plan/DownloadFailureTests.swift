@@ -193,17 +193,29 @@ struct DownloadFailureTests {
         #expect(download.isComplete && download.restarts == [.changed])
     }
 
-    @Test("N13: An error that will not pass ends it at once, on whichever connection")
-    func final() throws {
+    @Test(
+        "N13: A file that cannot be written ends it at once, on whichever connection",
+        arguments: [HTTPError.Code.fileFailed, .diskFull])
+    func final(_ code: HTTPError.Code) throws {
         let file = SimulatedFile(byteCount: 60 << 20)
         var download = try SimulatedDownload { question, number in
             guard number == 3 else { return try file.reply(question) }
+            let error = HTTPError(code, phase: .receivingBody, message: "no room")
+            return SimulatedDownload.Reply(facts: nil, end: .failed(error))
+        }
+        download.run()
+        #expect(download.error?.code == code && download.activeCount == 0)
+        #expect(download.error?.keptByteCount != nil)
+    }
+
+    @Test("N13: An error that will not pass ends it at once where no other connection is left")
+    func finalAlone() throws {
+        var download = try SimulatedDownload { _, _ in
             let error = HTTPError(.tlsFailed, phase: .securing, message: "certificate")
             return SimulatedDownload.Reply(facts: nil, end: .failed(error))
         }
         download.run()
-        #expect(download.error?.code == .tlsFailed && download.activeCount == 0)
-        #expect(download.error?.keptByteCount != nil)
+        #expect(download.error?.code == .tlsFailed && download.questions.count == 1)
     }
 
     @Test("N18: What happens behind a stop is of no account")

@@ -181,11 +181,12 @@ struct DownloadMachineTests {
         #expect(download.disk == RangeSet([0..<file.byteCount]) && download.mixedCount == 0)
     }
 
-    @Test("N3: A part that is wrong is asked for once more, in one piece with all others")
+    @Test("N3: A part that is wrong is asked for once more, in one piece, where no other connection is left")
     func wrongPart() throws {
         let file = SimulatedFile(byteCount: 40 * DownloadMachineTests.mebibyte)
-        var download = try SimulatedDownload { question, number in
-            guard number == 2 else { return try file.reply(question) }
+        let record = file.record(RangeSet([0..<1_000]), total: file.byteCount)
+        var download = try SimulatedDownload(record: record) { question, number in
+            guard number == 1 else { return try file.reply(question) }
             return SimulatedDownload.Reply(
                 facts: try AnswerFacts.sample(
                     206, [("ETag", "\"one\""), ("Content-Range", "bytes 0-9/41943040")], byteCount: 10),

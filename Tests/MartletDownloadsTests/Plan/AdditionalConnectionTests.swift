@@ -1,0 +1,114 @@
+import MartletClient
+import MartletTransport
+import Testing
+
+@testable import MartletDownloads
+
+@Suite("What an additional connection meets")
+struct AdditionalConnectionTests {
+    /// What the server, or the system, does with each connection beyond the second.
+    struct Refusal: Sendable, CustomTestStringConvertible {
+        let name: String
+        let reply: @Sendable () throws -> SimulatedDownload.Reply
+
+        var testDescription: String { name }
+
+        /// A response with a body of another file.
+        static func response(_ name: String, _ status: Int, _ fields: [(String, String)]) -> Refusal {
+            Refusal(name: name) {
+                SimulatedDownload.Reply(
+                    facts: try AnswerFacts.sample(status, fields, byteCount: 1_000), byteCount: 1_000,
+                    version: 9)
+            }
+        }
+
+        /// A failure before any response.
+        static func failure(_ code: HTTPError.Code, _ phase: HTTPError.Phase) -> Refusal {
+            Refusal(name: "\(code) while \(phase)") {
+                SimulatedDownload.Reply(
+                    facts: nil, end: .failed(HTTPError(code, phase: phase, message: "no")))
+            }
+        }
+    }
+
+    private static let tag = ("ETag", "\"one\"")
+    private static let otherTag = ("ETag", "\"two\"")
+
+    static let refusals: [Refusal] =
+        [
+            .response("200 with a page", 200, [("Content-Type", "text/html")]),
+            .response("200 with a page that has a tag", 200, [otherTag]),
+            .response("200 with the whole file", 200, [tag]),
+            .response("200 with a coded page", 200, [("Content-Encoding", "gzip")]),
+            .response("203 of another state", 203, [otherTag]),
+            .response("206 of another state", 206, [otherTag, ("Content-Range", "bytes 0-999/1000")]),
+            .response("206 without Content-Range", 206, [tag]),
+            .response("206 with garbage", 206, [tag, ("Content-Range", "what?")]),
+            .response("206 of another length", 206, [tag, ("Content-Range", "bytes 0-999/1000")]),
+            .response("206 in several parts", 206, [("Content-Type", "multipart/byteranges")]),
+            .response("416", 416, []),
+            .response("416 with a length", 416, [("Content-Range", "bytes */1000")]),
+            .response("416 of another state", 416, [otherTag, ("Content-Range", "bytes */1000")]),
+        ]
+        + [204, 302, 400, 401, 403, 404, 405, 406, 407, 409, 410, 412, 429, 451, 500, 501, 503, 509].map {
+            .response("\($0)", $0, [])
+        } + [
+            .failure(.tooManyRedirects, .evaluating), .failure(.redirectRefused, .evaluating),
+            .failure(.protocolViolation, .awaitingHead), .failure(.limitExceeded, .awaitingHead),
+            .failure(.emptyResponse, .awaitingHead), .failure(.connectionLost, .awaitingHead),
+            .failure(.connectFailed, .connecting), .failure(.resolutionFailed, .resolving),
+            .failure(.systemFailed, .connecting), .failure(.tlsFailed, .securing),
+            .failure(.proxyFailed, .tunnelling), .failure(.authenticationFailed, .evaluating),
+            .failure(.invalidURL, .preparing), .failure(.invalidRequest, .preparing),
+            .failure(.timedOut, .awaitingHead),
+        ]
+
+    /// The transfers that the server serves, and how often it refused one.
+    private final class Server {
+        var served: Set<UInt64> = []
+        var refusalCount = 0
+    }
+
+    @Test(
+        "A server that allows two connections serves them to the end, whatever it does with more",
+        arguments: refusals)
+    func beyondTwo(_ refusal: Refusal) throws {
+        let file = SimulatedFile(byteCount: 100 << 20)
+        let server = Server()
+        var download = try SimulatedDownload { question, _ in
+            guard server.served.count < 2 else {
+                server.refusalCount += 1
+                return try refusal.reply()
+            }
+            server.served.insert(question.id)
+            return try file.reply(question)
+        }
+        download.speed = { id, download in
+            // With its last bytes the connection is free for the next request.
+            let rest = download.machine.plan?.claims[id]?.rest ?? 0
+            if rest <= 200_000 { server.served.remove(id) }
+            return 5e6
+        }
+        while download.outcome == nil, download.seconds < 600 {
+            download.run(seconds: 0.02)
+            server.served.formIntersection(download.machine.transfers.keys)
+        }
+        #expect(download.isComplete, "\(String(describing: download.outcome))")
+        #expect(download.restarts.isEmpty && download.waits.isEmpty)
+        #expect(download.mixedCount == 0 && download.version == 1)
+        #expect(download.disk == RangeSet([0..<file.byteCount]))
+        #expect((1...20).contains(server.refusalCount), "\(server.refusalCount)")
+    }
+
+    @Test("A file that changed is found when no connection receives the old one, and fetched as it is")
+    func changed() throws {
+        let old = SimulatedFile(byteCount: 60 << 20)
+        let new = SimulatedFile(byteCount: 50 << 20, tag: "\"two\"", version: 2)
+        var download = try SimulatedDownload { question, number in
+            try (number < 4 ? old : new).reply(question)
+        }
+        download.run()
+        #expect(download.isComplete && download.restarts == [.changed] && download.version == 2)
+        #expect(download.mixedCount == 0 && download.disk == RangeSet([0..<new.byteCount]))
+    }
+}
