@@ -12,6 +12,7 @@ extension PartFile {
     /// - Returns: By what it is known, whatever its name.
     package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileMark {
         try state.withLock { state throws(StorageError) in
+            try replaceEarlier(&state)
             var status = try settledStatus(&state, modified)
             if status.byteCount > total {
                 // Somebody else put it there: what was fetched ends where the file does.

@@ -28,6 +28,11 @@ package final class PartFile: Sendable {
         /// Why nothing is known any more of what was written: after a sync that failed, another one would succeed without the
         /// bytes.
         var syncFailure: StorageError?
+        /// The earlier bytes, which have the part's name while the new ones are fewer and lie under the next part's. Its lock
+        /// is held until then.
+        var earlier: OpenFile?
+        /// How many bytes the record claims that this download could go on with; 0 for none.
+        var claimedCount: UInt64 = 0
         /// Who wrote the record that is there, as far as that is known.
         var lastOwner: UInt64?
         /// Whether it has its name: there is nothing left that a record could be about.
@@ -83,6 +88,44 @@ package final class PartFile: Sendable {
     /// How many bytes are there; none where nothing was ever written.
     package func byteCount() throws(StorageError) -> UInt64 { try files.status(of: file).byteCount }
 
+    // MARK: Earlier bytes
+
+    /// How many earlier bytes are kept beside those of a new beginning; nil where none are.
+    package var earlierByteCount: UInt64? {
+        state.withLock { $0.earlier == nil ? nil : $0.claimedCount }
+    }
+
+    /// The download goes on with what a record claims: a new beginning may keep that until it has more.
+    package func take(_ record: ResumeRecord) {
+        state.withLock { $0.claimedCount = record.writtenCount }
+    }
+
+    /// What is there is wrong, and is not to be kept by a new beginning.
+    package func distrust() {
+        state.withLock { if $0.earlier == nil { $0.claimedCount = 0 } }
+    }
+
+    /// Gives up a new beginning: the earlier bytes and their record stay as they are.
+    package func restoreEarlier() {
+        state.withLock { state in
+            guard let earlier = state.earlier else { return }
+            (state.file, state.earlier) = (earlier, nil)
+            try? files.remove(names.nextPart)
+        }
+    }
+
+    /// Puts the new bytes in the place of the earlier ones, where there are such.
+    func replaceEarlier(_ state: inout State) throws(StorageError) {
+        guard state.earlier != nil else { return }
+        // The record first, and for good: it would claim bytes that are not there.
+        if try remove(names.record) { try files.syncFolder(folderPath) }
+        state.claimedCount = 0
+        try files.rename(names.nextPart, to: names.part)
+        state.earlier = nil
+        // A record of the new bytes beside the old ones would be the end of them.
+        try files.syncFolder(folderPath)
+    }
+
     // MARK: The record
 
     /// The record, if it is there, whole, and claims no more bytes than there are.
@@ -107,11 +150,13 @@ package final class PartFile: Sendable {
         return try ResumeRecord(try files.read(file, count: Int(status.byteCount), at: 0))
     }
 
-    /// Syncs the bytes, then puts a record in the place of the one before.
+    /// Syncs the bytes, then puts a record in the place of the one before; nothing while there are more earlier bytes than the
+    /// record claims.
     /// - Parameter epoch: Which beginning of the download, counted from 1, what the record claims is of.
     package func note(_ record: ResumeRecord, epoch: UInt32) throws(RecordFault) {
         try state.withLock { state throws(RecordFault) in
             guard state.epoch == epoch, !state.isPublished else { throw .outdated }
+            if state.earlier != nil, record.writtenCount < state.claimedCount { return }
             do throws(StorageError) {
                 try sync(&state)
             } catch {
@@ -124,6 +169,7 @@ package final class PartFile: Sendable {
             }
             do throws(StorageError) {
                 state.mayHaveOthers = true
+                try replaceEarlier(&state)
                 try? files.remove(names.nextRecord)
                 let next = try files.open(names.nextRecord, for: .creating)
                 try files.write(all: record.bytes, to: next, at: 0)
@@ -131,6 +177,7 @@ package final class PartFile: Sendable {
                 defer { FolderRecords.shared.forget(names.folder) }
                 try files.rename(names.nextRecord, to: names.record)
                 state.lastOwner = owner
+                state.claimedCount = record.writtenCount
             } catch {
                 try? files.remove(names.nextRecord)
                 throw .unwritten(error)
@@ -158,12 +205,19 @@ package final class PartFile: Sendable {
     /// - Parameters:
     ///   - epoch: Which beginning of the download it is for, counted from 1.
     ///   - total: How long the file will be; nil where that is not known.
-    package func renew(epoch: UInt32, expecting total: UInt64?) throws(StorageError) {
+    ///   - keepsEarlier: Whether bytes that a record claims, and their record, stay until there are as many new ones.
+    package func renew(
+        epoch: UInt32, expecting total: UInt64?, keepsEarlier: Bool = false
+    ) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
             guard epoch > state.renewed else { return }
             state.epoch = epoch
+            let keepsEarlier = keepsEarlier && state.claimedCount > 0
             // The record first, and for good: it would claim bytes that are not there.
-            if try remove(names.record) { try files.syncFolder(folderPath) }
+            if !keepsEarlier {
+                if try remove(names.record) { try files.syncFolder(folderPath) }
+                (state.claimedCount, state.earlier) = (0, nil)
+            }
             // Somebody may be about to write to one that was given away, though it is still empty.
             let byteCount = try files.status(of: state.file).byteCount
             if state.renewed > 0 || byteCount > 0 {
@@ -175,10 +229,15 @@ package final class PartFile: Sendable {
                 guard try files.tryLock(next) else {
                     throw StorageError(operation: "flock", path: names.nextPart, code: EAGAIN)
                 }
-                try files.rename(names.nextPart, to: names.part)
-                state.file = next
-                // A record of the new bytes beside the old ones would be the end of them.
-                try files.syncFolder(folderPath)
+                if keepsEarlier {
+                    state.earlier = state.earlier ?? state.file
+                    state.file = next
+                } else {
+                    try files.rename(names.nextPart, to: names.part)
+                    state.file = next
+                    // A record of the new bytes beside the old ones would be the end of them.
+                    try files.syncFolder(folderPath)
+                }
                 state.syncFailure = nil
             }
             state.renewed = epoch
@@ -204,7 +263,10 @@ package final class PartFile: Sendable {
 
     /// Closes the part file and lets go of its lock: at the end of a run, when nobody writes any more.
     package func close() {
-        state.withLock { $0.file.close() }
+        state.withLock { state in
+            state.file.close()
+            state.earlier?.close()
+        }
     }
 
     /// Removes the bytes and the record.

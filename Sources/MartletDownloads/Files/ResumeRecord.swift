@@ -33,6 +33,9 @@ package struct ResumeRecord: Hashable, Sendable {
     /// Who wrote it: random, new for each run.
     package var owner: UInt64
 
+    /// How many bytes it claims.
+    package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
+
     /// The version that is written, and the only one that is read.
     package static let version: UInt16 = 1
     /// The longest record.

@@ -32,6 +32,9 @@ package enum AnswerRule {
         case whole
         /// The whole file from its first byte, in another state than was known.
         case changedWhole
+        /// Perhaps the whole file, but without a validator where the file had a strong one: rather the page of a captive
+        /// portal or of a login than another state of the file.
+        case unproven
         /// A part of the file in another state than was known.
         case changedPart
         /// The whole file in the very state that is known, though a part was asked for, bound by `If-Range`.
@@ -49,7 +52,7 @@ package enum AnswerRule {
         package var isOfUseToAdditional: Bool {
             switch self {
             case .part, .unwilling, .failed: true
-            case .whole, .changedWhole, .changedPart, .unsatisfied, .refused: false
+            case .whole, .changedWhole, .unproven, .changedPart, .unsatisfied, .refused: false
             }
         }
     }
@@ -67,6 +70,12 @@ package enum AnswerRule {
         case 206: return part(asked, facts, known: known, total: total)
         case 200, 203:
             guard let known else { return .whole }
+            // Its coding says nothing about a file that it does not name.
+            if known.hasCondition, !facts.representation.contradictsValidator(of: known),
+                !known.isProven(by: facts.representation)
+            {
+                return .unproven
+            }
             guard asked.range != nil else {
                 return known.differs(from: facts.representation) ? .changedWhole : .whole
             }

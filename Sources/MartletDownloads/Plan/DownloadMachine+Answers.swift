@@ -19,6 +19,15 @@ extension DownloadMachine {
             }
             return restart(.rangesRefused, with: id, facts, now)
         case .changedWhole: return restart(.changed, with: id, facts, now)
+        case .unproven:
+            if isVouchedFor(facts) { return restart(.changed, with: id, facts, now) }
+            let why = "the response has no validator by which it could be another state of the file"
+            return (
+                .leave,
+                .refused(
+                    error(.representationChanged, question, facts, why),
+                    isElsewhere(question) ? .askOriginal : .retry(after: facts.retryAfter)), []
+            )
         case .changedPart: return restart(.changed, after: question, facts, now)
         case .unwilling:
             // From now on the entity tag of each part is what proves it.
@@ -99,6 +108,15 @@ extension DownloadMachine {
     /// that leads to a refusal has nothing better to say.
     private func isElsewhere(_ question: DownloadQuestion) -> Bool {
         question.url.absoluteForm != original.absoluteForm
+    }
+
+    /// Whether a checksum says that a response has another state of the file: it is the one that was given, or not the one
+    /// that the server gave before.
+    private func isVouchedFor(_ facts: AnswerFacts) -> Bool {
+        facts.digests.contains { digest in
+            digest == options.checksum
+                || digests.contains { $0.algorithm == digest.algorithm && $0 != digest }
+        }
     }
 
     /// Whether an answer without bytes names another state than the one that is known.
@@ -278,8 +296,14 @@ extension DownloadMachine {
     }
 
     private func refusal(_ question: DownloadQuestion, _ facts: AnswerFacts, _ why: String) -> HTTPError {
+        error(.rangeRefused, question, facts, why)
+    }
+
+    private func error(
+        _ code: HTTPError.Code, _ question: DownloadQuestion, _ facts: AnswerFacts, _ why: String
+    ) -> HTTPError {
         HTTPError(
-            .rangeRefused, phase: .evaluating,
+            code, phase: .evaluating,
             message: "\(why): asked for \(question.asked.words), and \(facts.words) came", wasSent: true,
             origin: facts.url.origin.description)
     }

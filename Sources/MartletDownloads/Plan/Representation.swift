@@ -67,6 +67,13 @@ package struct Representation: Hashable, Sendable {
         return false
     }
 
+    /// Whether both have a validator of one kind, and these differ or the codings do.
+    package func contradictsValidator(of other: Representation) -> Bool {
+        let isComparable =
+            entityTag != nil && other.entityTag != nil || lastModified != nil && other.lastModified != nil
+        return isComparable && differs(from: other)
+    }
+
     /// Whether an answer is for certain of the same state, byte for byte.
     package func isProven(by other: Representation) -> Bool {
         guard coding == other.coding else { return false }

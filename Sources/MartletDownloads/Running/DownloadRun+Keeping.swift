@@ -50,23 +50,30 @@ extension DownloadRun {
         }
     }
 
-    /// Keeps what has come, if another run can go on with it; removes it otherwise.
-    /// - Returns: Whether it is kept.
-    func keep() async -> Bool {
-        let (part, keeps) = state.withLock { ($0.part, $0.keeps && $0.machine.isResumable) }
-        guard let part else { return false }
+    /// Keeps what has come, if another run can go on with it; removes it otherwise. Earlier bytes stay where they are more.
+    /// - Returns: How many bytes are kept; nil for none.
+    func keep() async -> UInt64? {
+        let (part, keeps, count) = state.withLock {
+            ($0.part, $0.keeps && $0.machine.isResumable, $0.machine.plan?.writtenCount ?? 0)
+        }
+        guard let part else { return nil }
+        if let earlier = part.earlierByteCount, !keeps || count < earlier {
+            await BlockingWorkers.shared.run { part.restoreEarlier() }
+            state.withLock { $0.leftByteCount = earlier }
+            return earlier
+        }
         if keeps, let (_, record, epoch) = snapshot() {
             switch await note(record, in: part, epoch: epoch) {
             // What could not be synced is not to be trusted, not by another run either.
             case .unsynced: break
             // Where the one before stands, another run goes on from there.
-            case .unwritten: if part.record() != nil { return true }
-            case nil, .outdated, .taken: return true
+            case .unwritten: if let record = part.record() { return record.writtenCount }
+            case nil, .outdated, .taken: return count
             }
         }
         await BlockingWorkers.shared.run { part.discard() }
-        state.withLock { $0.isDiscarded = true }
-        return false
+        state.withLock { $0.leftByteCount = 0 }
+        return nil
     }
 
     // MARK: The end
@@ -131,14 +138,16 @@ extension DownloadRun {
 }
 
 extension HTTPError {
-    /// The same error where nothing could be kept after all.
-    var withoutKeptBytes: HTTPError {
+    /// The same error where so many bytes are kept; nil where none are.
+    func keeping(_ kept: UInt64?) -> HTTPError {
+        guard kept != keptByteCount else { return self }
         var error = self
         if let count = keptByteCount, let words = error.message.firstRange(of: "; \(count) bytes are kept") {
             error.message.removeSubrange(words)
         }
-        error.keptByteCount = nil
+        error.keptByteCount = kept
         error.keptFile = nil
+        if let kept { error.message += "; \(kept) bytes are kept" }
         return error
     }
 }

@@ -102,7 +102,11 @@ extension DownloadRun {
                 self.state.withLock { $0.part = part }
                 return part
             }
-            if place.isAnew { try part.renew(epoch: place.epoch, expecting: place.total) }
+            if place.isAnew {
+                try part.renew(
+                    epoch: place.epoch, expecting: place.total,
+                    keepsEarlier: self.options.resumption != .restart)
+            }
             return part
         }
     }

@@ -36,8 +36,8 @@ final class DownloadRun: Sendable {
         var controls: [UInt64: TransferControl] = [:]
         var toldAt = MonotonicTime(nanoseconds: 0)
         var keeps = true
-        /// Whether what came is gone: nothing could go on from it.
-        var isDiscarded = false
+        /// How many bytes are left at the end of the run, where these are not those of its last beginning.
+        var leftByteCount: UInt64?
         /// The last beginning that is in need of an empty file; 0 for none.
         var begunAnew: UInt32 = 0
         /// The name that the file got as soon as its last bytes were written.
@@ -113,6 +113,7 @@ final class DownloadRun: Sendable {
         guard options.resumption != .restart, let record = part.record(), job.vouches(for: record) else {
             return nil
         }
+        part.take(record)
         return record
     }
 
@@ -129,28 +130,27 @@ final class DownloadRun: Sendable {
                 _ = await keep()
                 throw CancellationError()
             case .failed(let error) where name == nil:
-                let isKept = await keep()
-                throw isKept ? error : error.withoutKeptBytes
+                throw error.keeping(await keep())
             case .complete, .stopped, .failed:
                 do {
                     return try await finish()
                 } catch let mismatch as ChecksumMismatch {
                     job.status.become(.running)
+                    state.withLock { $0.part }?.distrust()
                     effects = state.withLock {
                         $0.machine.mismatched(mismatch.error, now: MonotonicTime.now())
                     }
                     if case .fail(let error)? = effects.first {
                         state.withLock { $0.keeps = false }
-                        _ = await keep()
-                        throw error
+                        throw error.keeping(await keep())
                     }
                 } catch let unsynced as DownloadJob.UnsyncedName {
                     // The bytes have their name, and nothing is left to be kept under the other one.
                     throw unsynced.error
                 } catch var error as HTTPError {
                     // All of it is there; what is wrong is the place it should go to, or the disk.
-                    guard await keep() else { throw error.withoutKeptBytes }
-                    error.keptByteCount = state.withLock { $0.machine.plan?.writtenCount }
+                    guard let count = await keep() else { throw error.keeping(nil) }
+                    error.keptByteCount = count
                     throw error
                 } catch {
                     _ = await keep()
@@ -272,7 +272,7 @@ final class DownloadRun: Sendable {
             state.withLock { state in
                 state.toldAt = now
                 var progress = DownloadProgress()
-                progress.completedByteCount = state.isDiscarded ? 0 : state.machine.plan?.writtenCount ?? 0
+                progress.completedByteCount = state.leftByteCount ?? state.machine.plan?.writtenCount ?? 0
                 progress.totalByteCount = state.machine.plan?.total
                 progress.resumedByteCount = state.machine.resumedByteCount
                 progress.receivedByteCount = state.machine.receivedByteCount

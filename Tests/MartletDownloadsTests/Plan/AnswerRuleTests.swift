@@ -9,7 +9,7 @@ struct AnswerRuleTests {
         /// What the judgement is, but for its words.
         enum Kind: Equatable, Sendable {
             case part(UInt64, Range<UInt64>, total: UInt64)
-            case whole, changedWhole, changedPart, unwilling, refused, failed
+            case whole, changedWhole, unproven, changedPart, unwilling, refused, failed
             case unsatisfied(UInt64?)
         }
 
@@ -27,6 +27,9 @@ struct AnswerRuleTests {
     }
 
     private static let tag = ("ETag", "\"a\"")
+    private static let datedFields = [
+        ("Last-Modified", "Tue, 15 Nov 1994 12:00:00 GMT"), ("Date", "Wed, 15 Nov 1995 12:00:00 GMT"),
+    ]
     private static let otherTag = ("ETag", "\"b\"")
     private static func range(_ text: String) -> (String, String) { ("Content-Range", "bytes \(text)") }
 
@@ -57,7 +60,24 @@ struct AnswerRuleTests {
             expected: .whole),
         Row(
             name: "N2: the whole file without a tag", isConditional: false, status: 200,
+            expected: .unproven),
+        Row(name: "a page without a validator, despite If-Range", status: 200, expected: .unproven),
+        Row(
+            name: "a page without a validator, in a coding", status: 200,
+            fields: [("Content-Encoding", "gzip")], expected: .unproven),
+        Row(
+            name: "a page with a date, where the file had a tag alone", status: 200,
+            fields: [("Last-Modified", "Tue, 15 Nov 1994 12:00:00 GMT")], expected: .unproven),
+        Row(
+            name: "a page with a tag, where the file had a date alone", status: 200, fields: [otherTag],
+            known: datedFields, expected: .unproven),
+        Row(
+            name: "the whole file of another date", status: 200,
+            fields: [("Last-Modified", "Wed, 16 Nov 1994 12:00:00 GMT")], known: datedFields,
             expected: .changedWhole),
+        Row(
+            name: "the whole file without a validator, where it had a weak tag", status: 200,
+            known: [("ETag", "W/\"a\"")], expected: .changedWhole),
         Row(name: "another success", status: 203, fields: [otherTag], expected: .changedWhole),
         Row(
             name: "N3: a part without Content-Range", status: 206, fields: [tag], byteCount: 100,
@@ -183,6 +203,7 @@ struct AnswerRuleTests {
         case .part(let skipped, let range, let total): .part(skipped, range, total: total)
         case .whole: .whole
         case .changedWhole: .changedWhole
+        case .unproven: .unproven
         case .changedPart: .changedPart
         case .unwilling: .unwilling
         case .unsatisfied(let total): .unsatisfied(total)

@@ -1,0 +1,126 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("A login page in place of the file")
+struct CaptivePortalTests {
+    /// What comes between the file and the client.
+    struct Portal: Sendable, CustomTestStringConvertible {
+        let name: String
+        let acts: [RangeAct]
+        /// Whether its pages are given up after some tries; else its transfers break off.
+        var code: HTTPError.Code
+
+        var testDescription: String { name }
+    }
+
+    private static func page(_ change: @escaping @Sendable (inout OriginResponse) -> Void = { _ in })
+        -> RangeAct
+    {
+        RangeAct(on: { _ in true }) { answer in
+            var page = OriginResponse.text("<html>log in</html>\n")
+            page.fields["Content-Type"] = "text/html"
+            change(&page)
+            answer.replacement = page
+        }
+    }
+
+    private static func stub(_ tag: String) -> RangeAct {
+        RangeAct(on: { $0.number == 1 }) { answer in
+            answer.status = 200
+            answer.fields["Content-Range"] = nil
+            answer.fields["ETag"] = tag
+            answer.body = 0..<300_000
+            answer.fault = OriginFault(.close, afterBodyBytes: 50_000)
+        }
+    }
+
+    static let portals: [Portal] = [
+        Portal(name: "a page without a validator", acts: [page()], code: .representationChanged),
+        Portal(
+            name: "a page that may not be stored",
+            acts: [page { $0.fields["Cache-Control"] = "no-store" }],
+            code: .representationChanged),
+        Portal(
+            name: "a page with a date alone",
+            acts: [page { $0.fields["Last-Modified"] = "Tue, 15 Nov 1994 12:00:00 GMT" }],
+            code: .representationChanged),
+        Portal(
+            name: "a page in a coding", acts: [page { $0.fields["Content-Encoding"] = "x-portal" }],
+            code: .representationChanged),
+        Portal(
+            name: "a redirect to a page",
+            acts: [
+                page(),
+                RangeAct(on: { $0.target != "/login" }) { $0.replacement = .redirect(to: "/login") },
+            ], code: .representationChanged),
+        Portal(
+            name: "a page with a tag of its own that breaks off, and errors",
+            acts: [stub("\"portal\""), .answer(from: 2, .text("no\n", status: 404))],
+            code: .unacceptableStatus),
+    ]
+
+    @Test(
+        "What earlier runs left survives it, and the rest is fetched when it is gone",
+        arguments: portals)
+    func survives(_ portal: Portal) async throws {
+        try await RangeScene.with(Samples.cutOnce()) { scene in
+            var options = RangeScene.options
+            options.retry.attempts = 0
+            let first = try await scene.run(options)
+            #expect(first.error?.keptByteCount == Samples.cut, "\(first.log)")
+
+            options.retry.attempts = 2
+            scene.ranges.play(RangeConduct(Samples.one, acts: portal.acts))
+            let run = try await scene.run(options)
+            #expect(run.error?.code == portal.code, "\(run.log)")
+            #expect(run.error?.keptByteCount == Samples.cut, "\(run.log)")
+            let names = try scene.folder.names()
+            #expect(names.count == 2, "\(names)")
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+
+            scene.ranges.play(RangeConduct(Samples.one))
+            let last = try await scene.run(options)
+            #expect(last.value?.resumedByteCount == Samples.cut, "\(last.log)")
+            #expect(last.requests.map(\.start) == [Samples.cut], "\(last.log)")
+            try await scene.expectOrder(after: last, versions: [Samples.one])
+        }
+    }
+
+    @Test("A page that goes away is one failure that passes")
+    func passes() async throws {
+        try await RangeScene.with(Samples.cutOnce()) { scene in
+            var options = RangeScene.options
+            options.retry.attempts = 0
+            _ = try await scene.run(options)
+            options.retry.attempts = 2
+            scene.ranges.play(
+                RangeConduct(
+                    Samples.one, acts: [.answer(from: 1, through: 2, .text("<html>log in</html>"))]))
+            let run = try await scene.run(options)
+            #expect(run.value?.resumedByteCount == Samples.cut && run.restarts.isEmpty, "\(run.log)")
+            #expect(run.retries.count == 2)
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+        }
+    }
+
+    @Test(
+        "A new state of the file that breaks off leaves what is there, and replaces it once it has more"
+    )
+    func newState() async throws {
+        for (count, kept) in [(50_000, Samples.cut), (200_000, 200_000)] as [(UInt64, UInt64)] {
+            try await RangeScene.with(Samples.cutOnce()) { scene in
+                var options = RangeScene.options
+                options.retry.attempts = 0
+                _ = try await scene.run(options)
+                scene.ranges.play(RangeConduct(Samples.two, acts: [.cut(request: 1, after: count)]))
+                let cut = try await scene.run(options)
+                #expect(cut.restarts == [.changed] && cut.error?.keptByteCount == kept, "\(cut.log)")
+                scene.ranges.play(RangeConduct(Samples.two))
+                let last = try await scene.run(options)
+                #expect(last.value != nil && last.requests.first?.start == kept, "\(last.log)")
+                try await scene.expectOrder(after: last, versions: [Samples.two])
+            }
+        }
+    }
+}
