@@ -7,7 +7,7 @@ public struct DownloadOptions: Sendable {
     public enum Collision: String, Hashable, Sendable, Codable {
         /// The download fails, also when the file appears at the last moment.
         case fail
-        /// It is replaced, once the new one is complete.
+        /// It is replaced, once the new one is complete. A folder, a device, a pipe or a socket is not: the download fails.
         case overwrite
         /// The new one gets another name: `name (1).txt`, `name (2).txt`, up to 999.
         case rename

@@ -63,12 +63,23 @@ package final class PartFile: Sendable {
     package static func open(_ names: PartNames, files: any FileSystem) throws(StorageError) -> PartFile? {
         // Whoever publishes a file renames it: what was opened may be the target by the time it is locked.
         for _ in 0..<16 {
-            let file = try files.open(names.part, for: .sharing)
-            guard try files.tryLock(file) else { return nil }
+            let file: OpenFile
+            do throws(StorageError) {
+                file = try files.open(names.part, for: .sharing)
+            } catch  where error.code == EACCES {
+                guard try removeForeign(names, files) else { throw error }
+                continue
+            }
             let opened = try files.status(of: file)
             guard opened.kind == .file else {
                 throw StorageError(operation: "open", path: names.part, code: EEXIST)
             }
+            // Before its lock, which whoever planted it may hold.
+            guard opened.access.isOfThisUserAlone else {
+                _ = try removeForeign(names, files)
+                continue
+            }
+            guard try files.tryLock(file) else { return nil }
             do throws(StorageError) {
                 let present = try files.status(at: names.part)
                 if present.identity == opened.identity {
@@ -80,6 +91,23 @@ package final class PartFile: Sendable {
             }
         }
         return nil
+    }
+
+    /// Removes a part that another user owns or may write: in a shared folder anybody could have put it there, with a record that
+    /// claims all of it.
+    /// - Returns: Whether there was one.
+    private static func removeForeign(
+        _ names: PartNames, _ files: any FileSystem
+    ) throws(StorageError) -> Bool {
+        let status: FileStatus
+        do throws(StorageError) {
+            status = try files.status(at: names.part)
+        } catch  where error.isMissingFile {
+            return true
+        }
+        guard status.kind == .file, !status.access.isOfThisUserAlone else { return false }
+        try files.remove(names.part)
+        return true
     }
 
     /// The open file.
@@ -144,7 +172,9 @@ package final class PartFile: Sendable {
     package static func record(at path: String, files: any FileSystem) throws -> ResumeRecord {
         let file = try files.open(path, for: .reading)
         let status = try files.status(of: file)
-        guard status.kind == .file, status.byteCount <= UInt64(ResumeRecord.byteLimit) else {
+        guard status.kind == .file, status.access.isOfThisUserAlone,
+            status.byteCount <= UInt64(ResumeRecord.byteLimit)
+        else {
             throw RecordReader.Fault(field: "length", offset: 0)
         }
         return try ResumeRecord(try files.read(file, count: Int(status.byteCount), at: 0))

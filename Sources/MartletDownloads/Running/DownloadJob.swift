@@ -1,3 +1,4 @@
+import Glibc
 package import MartletClient
 package import MartletConnections
 package import MartletStorage
@@ -306,6 +307,14 @@ package final class DownloadJob: Sendable {
                         "\(names.target): \(isThere == .folder ? "there is a folder" : "there is a file") of that name"
                 )
             }
+            if collision == .overwrite, isThere == .other, DownloadJob.isEndpoint(names.target) {
+                throw HTTPError(
+                    .fileFailed, phase: .preparing,
+                    message:
+                        "\(names.target): it is a device, a pipe or a socket, which a download does not replace; "
+                        + "write to it with a request of another kind, such as martlet get -o"
+                )
+            }
             if !isTaken || collision == .overwrite {
                 if let part = try PartFile.open(names, files: files) { return part }
                 guard collision == .rename else { throw busy(names.target) }
@@ -324,6 +333,13 @@ package final class DownloadJob: Sendable {
         for path in [names.record, names.nextRecord, names.nextPart] where kind(of: path, files) == .file {
             try? files.remove(path)
         }
+    }
+
+    /// Whether a name is that of a device, a pipe or a socket, or of a symbolic link to one, such as `/dev/stdout`.
+    private static func isEndpoint(_ path: String) -> Bool {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return false }
+        return [S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
     }
 
     private static func kind(of path: String, _ files: any FileSystem) -> FileStatus.Kind? {

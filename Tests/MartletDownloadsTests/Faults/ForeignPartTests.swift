@@ -1,0 +1,97 @@
+import Foundation
+import Glibc
+import Martlet
+import MartletTesting
+import Testing
+
+@testable import MartletDownloads
+
+@Suite("What another user left in a shared folder")
+struct ForeignPartTests {
+    /// What makes a file another user's, or one that another user may write.
+    enum Change: String, CaseIterable, Sendable {
+        case owner, writableByAll, writableByGroup
+
+        func apply(to path: String) {
+            switch self {
+            case .owner: #expect(unsafe chown(path, 65_534, gid_t.max) == 0)
+            case .writableByAll: #expect(unsafe chmod(path, 0o606) == 0)
+            case .writableByGroup: #expect(unsafe chmod(path, 0o660) == 0)
+            }
+        }
+    }
+
+    @Test(
+        "Neither a part nor a record of it is used: the download starts over", arguments: Change.allCases,
+        [[".martlet-part"], [".martlet-record"], [".martlet-part", ".martlet-record"]])
+    func planted(_ change: Change, _ suffixes: [String]) async throws {
+        // Only root can give a file away.
+        guard change != .owner || geteuid() == 0 else { return }
+        try await RangeScene.with(Samples.cutOnce()) { scene in
+            var options = RangeScene.options
+            options.retry.attempts = 0
+            _ = try await scene.run(options)
+            let planted = scene.path.string + ".martlet-part"
+            // Bytes that the server does not have, of which the record claims some.
+            let bytes = [UInt8](repeating: 0x58, count: Int(Samples.one.byteCount))
+            let handle = try #require(FileHandle(forUpdatingAtPath: planted))
+            try handle.write(contentsOf: bytes)
+            try handle.close()
+            for suffix in suffixes { change.apply(to: scene.path.string + suffix) }
+            scene.ranges.play(RangeConduct(Samples.one))
+            let run = try await scene.run(options)
+            #expect(run.value?.resumedByteCount == 0, "\(run.log)")
+            #expect(run.requests.first?.start == 0, "\(run.log)")
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+        }
+    }
+
+    @Test("A complete record of another user is not published without asking the server")
+    func complete() throws {
+        guard geteuid() == 0 else { return }
+        let folder = try PartFolder()
+        try folder.write(PartFolder.bytes(0..<100, version: 2), to: "a.bin.martlet-part")
+        try folder.write(
+            PartFolder.record([0..<100], total: 100, owner: 99).bytes, to: "a.bin.martlet-record")
+        for path in [folder.names.part, folder.names.record] {
+            #expect(unsafe chown(path, 65_534, gid_t.max) == 0)
+        }
+        let part = try #require(try folder.open())
+        #expect(try part.byteCount() == 0 && part.record() == nil)
+    }
+
+    @Test("A lock on a part that another user planted holds nobody up")
+    func locked() throws {
+        guard geteuid() == 0 else { return }
+        let folder = try PartFolder()
+        let planted = try #require(try folder.open())
+        #expect(unsafe chown(folder.names.part, 65_534, gid_t.max) == 0)
+        #expect(try folder.open() != nil)
+        planted.close()
+    }
+
+    @Test("A pipe, a device, and a link to one are not replaced")
+    func endpoints() async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            let options = RangeScene.options { $0.collision = .overwrite }
+            let path = scene.path.string
+            let kinds: [() -> Bool] = [
+                { unsafe mkfifo(path, 0o600) == 0 },
+                { unsafe symlink("/dev/null", path) == 0 },
+            ]
+            for make in kinds {
+                #expect(make())
+                let before =
+                    try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+                let run = try await scene.run(options)
+                #expect(run.error?.code == .fileFailed, "\(run.log)")
+                #expect(run.requests.isEmpty)
+                let after =
+                    try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+                #expect(before == after)
+                #expect(try scene.folder.names() == [RangeScene.name])
+                #expect(unsafe unlink(path) == 0)
+            }
+        }
+    }
+}
