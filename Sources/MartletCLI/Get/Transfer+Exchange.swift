@@ -140,15 +140,12 @@ extension Transfer {
         _ output: BodyOutput, _ response: DetailedResponse, _ ledger: TransferLedger
     ) async throws {
         guard options.heedsProposedNames, plan.destination == .remoteName else { return }
-        guard let proposal = response.head.fields.firstValue(of: "content-disposition"),
-            let name = ContentDisposition(proposal)?.suggestedFilename ?? RemoteName.loosely(proposal)
-                ?? SuggestedFilename.of(contentDisposition: nil, url: plan.url)
-        else {
+        guard let proposal = response.head.fields.firstValue(of: "content-disposition") else {
             // Without one the name is that of the URL, which may have none.
             _ = try RemoteName.name(for: plan.url)
             return
         }
-        let path = placed(name)
+        let path = placed(PartNames.proposed(disposition: proposal, url: plan.url))
         await output.place(at: path, mayReplace: false)
         ledger.update { $0.file = path }
     }

@@ -15,6 +15,8 @@ package struct AnswerFacts: Sendable {
 
     /// The status.
     package var status: Int
+    /// The reason phrase; empty where there is none.
+    package var reason: String
     /// `Content-Range`.
     package var part: Part
     /// Whether the body is `multipart/byteranges`.
@@ -42,6 +44,7 @@ package struct AnswerFacts: Sendable {
     ///   - now: Seconds since 1970.
     package init(_ head: ResponseHead, byteCount: UInt64?, url: HTTPURL, now: Int64) {
         status = head.status
+        reason = String(head.reason.prefix(64))
         let fields = head.fields
         let ranges = fields.values(of: "Content-Range")
         switch ranges.count {
@@ -64,8 +67,9 @@ package struct AnswerFacts: Sendable {
 
     /// What came, in words for an error.
     package var words: String {
-        switch part {
-        case .none: "\(status)"
+        let status = reason.isEmpty ? "\(status)" : "\(status) \(reason)"
+        return switch part {
+        case .none: status
         case .unreadable(let text): "\(status) with Content-Range: \(text)"
         case .range(let range): "\(status) with Content-Range: \(range.text)"
         }

@@ -52,10 +52,28 @@ extension DownloadMachine {
             return plan == nil
                 ? (.leave, .cancelled, []) : restart(.rangesRefused, after: question, facts, now)
         case .failed:
+            if asksOnceMoreWithoutRange(question, facts) { return (.leave, .cancelled, []) }
             let action = FailureRule.action(
                 status: facts.status, retryAfter: facts.retryAfter,
                 isElsewhere: isElsewhere(question))
             return (.leave, .refused(statusError(question, facts), action), [])
+        }
+    }
+
+    /// Whether a status is the rejection of a probe, and the file is asked for without `Range` at once. It is asked for so once;
+    /// where that fails, too, the status was about something else. A status that passes is waited for before, as always.
+    private mutating func asksOnceMoreWithoutRange(
+        _ question: DownloadQuestion, _ facts: AnswerFacts
+    ) -> Bool {
+        guard plan == nil else { return false }
+        switch plainRequest {
+        case .notMade where question.range != nil && FailureRule.rejectingRange.contains(facts.status):
+            (ranges, plainRequest) = (.refused, .made)
+            return !FailureRule.passing.contains(facts.status) || options.retry.attempts <= 0
+        case .made where question.range == nil:
+            (ranges, plainRequest) = (.usable, .failed)
+            return false
+        case .notMade, .made, .failed: return false
         }
     }
 
@@ -311,7 +329,8 @@ extension DownloadMachine {
     private func statusError(_ question: DownloadQuestion, _ facts: AnswerFacts) -> HTTPError {
         HTTPError(
             .unacceptableStatus, phase: .evaluating,
-            message: "asked for \(question.asked.words), and \(facts.words) came", wasSent: true,
+            message: (question.range?.lowerBound ?? 0) == 0
+                ? facts.words : "\(facts.words), asked for \(question.asked.words)", wasSent: true,
             origin: facts.url.origin.description)
     }
 }

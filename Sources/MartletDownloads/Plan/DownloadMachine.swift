@@ -46,6 +46,15 @@ package struct DownloadMachine: Sendable {
         case refused
     }
 
+    /// The request without `Range` that is made once where the probe was rejected with a status.
+    enum PlainRequest: Sendable {
+        case notMade
+        /// It was made, and has not failed.
+        case made
+        /// It failed as well: the status was not about the range.
+        case failed
+    }
+
     /// The first range that is asked for, 8 MiB: it proves ranges, length and validator in one round trip.
     package static let probeByteCount: UInt64 = 8 << 20
     /// How much is asked for again where nothing but the bytes themselves can show that they are the same: 64 KiB.
@@ -70,6 +79,8 @@ package struct DownloadMachine: Sendable {
     /// Its name by the server's word.
     package var disposition: String?
     var ranges = Ranges.usable
+    /// What became of the request without `Range` that follows a rejected probe.
+    var plainRequest = PlainRequest.notMade
     /// Whether `If-Range` is left out, since the server answered it with the whole file in the same state: each part has
     /// to prove its state itself.
     var dropsCondition = false

@@ -17,6 +17,9 @@ package enum FailureRule {
     /// Statuses by which a signed URL that has expired is known.
     package static let expired: Set<Int> = [401, 403, 404, 410]
 
+    /// Statuses with which some servers reject any request that has a `Range`.
+    package static let rejectingRange: Set<Int> = [400, 403, 405, 406, 412, 500, 501, 503]
+
     /// What is done about a status that is no success.
     /// - Parameter isElsewhere: Whether it came from another place than the original URL, because of a redirect.
     package static func action(status: Int, retryAfter: Duration?, isElsewhere: Bool) -> Action {

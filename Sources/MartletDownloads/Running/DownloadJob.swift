@@ -268,9 +268,12 @@ package final class DownloadJob: Sendable {
 
     private func record(inFolder folder: String) -> PartNames? {
         guard let names = try? FolderRecords.shared.names(in: folder, files) else { return nil }
+        // A name that was cut says nothing about its target's, which the URL may have.
+        let usual = PartNames(target: folder + PartNames.proposed(disposition: nil, url: url))
         for name in names {
-            let target = folder + name.dropLast(PartNames.recordSuffix.count)
-            // A name that was cut says nothing about its target's.
+            let target =
+                usual.record == folder + name
+                ? usual.target : folder + name.dropLast(PartNames.recordSuffix.count)
             guard PartNames(target: target).record == folder + name,
                 let record = try? PartFile.record(at: folder + name, files: files), vouches(for: record)
             else { continue }

@@ -73,16 +73,6 @@ struct GetHabitTests {
         }
     }
 
-    @Test(
-        "A proposed name without a disposition type may have semicolons in quotes",
-        arguments: [
-            (#"filename="x;y""#, "x;y"), (#"a="b;filename=no"; filename=yes"#, "yes"), ("filename=x;y", "x"),
-            ("filename = x", nil), (#"filename="x;y"#, "x;y"),
-        ])
-    func proposedNames(_ disposition: String, _ name: String?) {
-        #expect(RemoteName.loosely(disposition) == name)
-    }
-
     @Test("A proxy is told of the same user agent as the server", arguments: [("me/1", "me/1"), ("", nil)])
     func userAgent(_ given: String, _ told: String?) throws {
         let group = try GetScene.groups(["-A", given, "http://h/"])[0]

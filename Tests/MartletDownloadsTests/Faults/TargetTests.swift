@@ -151,6 +151,30 @@ struct TargetTests {
         }
     }
 
+    @Test("A long name keeps its extension in the run that goes on, and all of it where the URL has it")
+    func longName() async throws {
+        let name = String(repeating: "n", count: 245) + ".iso"
+        for disposition in [nil, "attachment; filename=\"d\(name)\""] {
+            var conduct = Samples.cutOnce()
+            conduct.fields["Content-Disposition"] = disposition
+            try await RangeScene.with(conduct) { scene in
+                let target = DownloadTarget.folder(FilePath(scene.folder.path))
+                var options = RangeScene.options
+                options.retry.attempts = 0
+                let url = scene.origin.url("/\(name)")
+                await #expect(throws: HTTPError.self) {
+                    try await scene.session.download(url, to: target, options: options)
+                }
+                scene.ranges.play(RangeConduct(Samples.one))
+                let result = try await scene.session.download(url, to: target, options: options)
+                #expect(result.resumedByteCount == Samples.cut)
+                let found = try #require(result.path.lastComponent?.string)
+                #expect(disposition == nil ? found == name : found.hasSuffix(".iso"), "\(found)")
+                #expect(try scene.folder.names() == [found])
+            }
+        }
+    }
+
     @Test("N20: a folder that is not there, or is a file, is an error in words")
     func noFolder() async throws {
         try await RangeScene.with(RangeConduct(Samples.one)) { scene in

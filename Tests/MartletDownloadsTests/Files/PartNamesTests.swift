@@ -37,6 +37,16 @@ struct PartNamesTests {
         }
     }
 
+    @Test("A name that is cut keeps its extension", arguments: [239, 240, 251])
+    func longWithExtension(_ count: Int) {
+        let names = PartNames(target: "/tmp/" + String(repeating: "é", count: count / 2) + ".iso")
+        let stem = last(names.part).dropLast(PartNames.partSuffix.count)
+        #expect(stem.hasSuffix(".iso"), "\(stem)")
+        #expect(last(names.nextRecord).utf8.count <= 255)
+        // A record of that name is also the record of the name that is left without its suffix.
+        #expect(PartNames(target: "/tmp/\(stem)").record == names.record)
+    }
+
     @Test("A name of one endless character is cut to what tells it apart")
     func endless() {
         let one = PartNames(target: "a" + String(repeating: "\u{301}", count: 127))
@@ -78,6 +88,26 @@ struct PartNamesTests {
         let url = try HTTPURL("http://example.com/dir/a.bin?x=1")
         let proposed = PartNames.proposed(disposition: "attachment; filename=\"\(name)\"", url: url)
         #expect(proposed == expected)
+    }
+
+    @Test(
+        "A Content-Disposition that is malformed still has a name",
+        arguments: [
+            ("attachment; filename=foo bar.html", "foo bar.html"), ("filename=foo.html", "foo.html"),
+            ("filename=\"foo bar.html\"", "foo bar.html"), ("filename=\"x;y.txt\"", "x;y.txt"),
+            ("attachment; filename=foo bar.html; size=3", "foo bar.html"),
+            ("attachment filename=x; filename=a.txt", "a.txt"), ("; filename=a.txt", "a.txt"),
+            ("attachment; name=\"a;filename=b\"; filename=c d", "c d"),
+            ("attachment; FileName = foo bar ", "foo bar"), ("\"attachment\"; filename=foo.html", "foo.html"),
+            ("attachment; filename=\"open.txt", "open.txt"), ("filename=x;y", "x"), ("filename=\"x;y", "x;y"),
+            ("filename=../../x y", "x y"),
+            ("filename=-rf", "rf"), ("attachment; filename=", "a.bin"), ("attachment", "a.bin"),
+            ("", "a.bin"),
+            ("=?utf-8?Q?foo?=; filename=foo.html", "foo.html"), ("attachment; xfilename=b c", "a.bin"),
+        ])
+    func malformed(_ field: String, _ expected: String) throws {
+        let url = try HTTPURL("http://example.com/dir/a.bin?x=1")
+        #expect(PartNames.proposed(disposition: field, url: url) == expected)
     }
 
     @Test("Check 5: Names that are too long, and URLs without a name, come to something that can be used")

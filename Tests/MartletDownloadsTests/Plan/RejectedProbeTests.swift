@@ -1,0 +1,76 @@
+import MartletClient
+import MartletTesting
+import MartletTransport
+import Testing
+
+@testable import MartletDownloads
+
+@Suite("A server that rejects requests with Range")
+struct RejectedProbeTests {
+    private func status(_ status: Int) throws -> SimulatedDownload.Reply {
+        SimulatedDownload.Reply(facts: try AnswerFacts.sample(status, byteCount: 0))
+    }
+
+    @Test(
+        "The file is asked for once more without Range",
+        arguments: [400, 403, 405, 406, 412, 500, 501, 503], [0, 5])
+    func rejected(_ code: Int, _ attempts: Int) throws {
+        let file = SimulatedFile(byteCount: 20 << 20)
+        var options = DownloadOptions()
+        options.retry.attempts = attempts
+        var download = try SimulatedDownload(options) { question, _ in
+            question.range == nil ? try file.reply(question) : try status(code)
+        }
+        download.run()
+        #expect(download.isComplete, "\(String(describing: download.outcome))")
+        #expect(download.asked == ["bytes=0-8388607", "-"])
+        #expect(download.disk == RangeSet([0..<file.byteCount]))
+    }
+
+    @Test("A status that passes is waited for before the file is asked for without Range")
+    func waits() throws {
+        let file = SimulatedFile(byteCount: 1_000)
+        var download = try SimulatedDownload { question, number in
+            guard number == 1 else { return try file.reply(question) }
+            return SimulatedDownload.Reply(
+                facts: try AnswerFacts.sample(503, [("Retry-After", "7")], byteCount: 0))
+        }
+        download.run()
+        #expect(download.isComplete && download.waits == [.seconds(7)])
+    }
+
+    @Test("Where the request without Range fails, too, the status is final, or passes as any other")
+    func failsToo() throws {
+        var final = try SimulatedDownload { _, _ in try status(403) }
+        final.run()
+        #expect(final.error?.code == .unacceptableStatus && final.asked == ["bytes=0-8388607", "-"])
+        let file = SimulatedFile(byteCount: 60 << 20)
+        var passing = try SimulatedDownload { question, number in
+            number < 4 ? try status(503) : try file.reply(question)
+        }
+        passing.run()
+        #expect(passing.isComplete && passing.waits.count == 3)
+        // It was about something else: parts are asked for again.
+        #expect(passing.asked.prefix(4) == ["bytes=0-8388607", "-", "bytes=0-8388607", "bytes=0-8388607"])
+        #expect(passing.questions.count > 5)
+    }
+
+    @Test("Any other status is not asked for twice", arguments: [401, 404, 410, 451])
+    func other(_ code: Int) throws {
+        var download = try SimulatedDownload { _, _ in try status(code) }
+        download.run()
+        #expect(download.error?.code == .unacceptableStatus && download.questions.count == 1)
+    }
+
+    @Test("The error of the first request is the status with its reason, and says nothing of bytes")
+    func words() async throws {
+        for (code, words) in [(404, "404 Not Found"), (403, "403 Forbidden")] {
+            let conduct = RangeConduct(
+                Samples.one, acts: [.answer(from: 1, .text("no\n", status: code))])
+            try await RangeScene.with(conduct) { scene in
+                let run = try await scene.run()
+                #expect(run.error?.message == words, "\(run.log)")
+            }
+        }
+    }
+}
