@@ -9,9 +9,11 @@
 /// 2. Else it waits, and a dial is made for it unless a limit forbids. When only the total limit does, the
 ///    connection of another host that has been idle the longest is closed to make room.
 /// 3. A connection that becomes free, or is just made, goes to the first waiting request of its host, whoever caused
-///    its dial. The order is first come, first served within a priority, or last come, first served for those that
+///    its dial, unless it has to make room for another host (rule 4). The order is first come, first served within a priority, or last come, first served for those that
 ///    ask for it; waiting raises the priority (``PoolLimits/ageingInterval``), and it can be changed meanwhile.
-/// 4. A place that becomes free below the total limit goes to the first request, of all hosts, without a dial.
+/// 4. A place that becomes free below the total limit goes to the first request, of all hosts, without a dial. A
+///    free connection is closed for a request to another host that comes first and is more urgent, or that came
+///    ``patience`` earlier: hosts with many requests do not keep the places for themselves.
 /// 5. A dial that fails is reported to the request that caused it, if that still waits. A request that merely took
 ///    over a dial caused by another is not told: a dial of its own is made for it as soon as limits permit.
 ///
@@ -158,9 +160,12 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         guard connections.holds(index, connection.generation), connections.records[index].state == .dialling
         else { return effects }
         let host = connections.records[index].host
+        // The request that caused a dial was the first of all hosts at that time. An adopted dial has no such claim.
+        let isOwn =
+            connections.records[index].waiter != PoolIndex.none && !connections.records[index].isAdopted
         endDial(index)
         connections.records[index].openedAt = now
-        if isShutDown || isOverLimit(host) {
+        if isShutDown || isOverLimit(host) || (!isOwn && yieldsPlace(host)) {
             drop(index, &effects)
         } else if let waiter = firstWaiter(of: host) {
             grant(index, to: waiter, &effects)
@@ -209,6 +214,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         let mayGoOn =
             isReusable && !isShutDown && !isOverLimit(host)
             && connections.records[index].uses < amounts.uses && useDeadline(index) > now
+            && !yieldsPlace(host)
         if !mayGoOn {
             drop(index, &effects)
             settle(host, &effects)

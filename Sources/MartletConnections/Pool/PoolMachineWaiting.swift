@@ -91,6 +91,24 @@ extension PoolMachine {
 
     // MARK: Hosts that wait for the total limit
 
+    /// How much earlier than its host's first request a request to another host must have come to get the place of a
+    /// free connection, in nanoseconds. Without it, two busy hosts at the total limit would open a connection for each
+    /// request.
+    package static var patience: UInt64 { 1_000_000_000 }
+
+    /// Whether a free connection of a host is closed, so that the first blocked request gets its place.
+    ///
+    /// Hosts are blocked only while the total limit is reached and nothing is idle.
+    func yieldsPlace(_ host: Int) -> Bool {
+        guard let first = blocked.first, first != host, let own = hosts.records[host].line.firstRank,
+            hosts.records[first].demand < own
+        else { return false }
+        let place = waiters.records[hosts.records[host].line.first].place
+        let other = waiters.records[firstUncovered(of: first)].place
+        return other.priority > place.priority
+            || PoolAmounts.sum(other.arrival, Self.patience) <= place.arrival
+    }
+
     /// Puts a host into the heap, moves it there, or takes it out, as its requests and its own limit demand.
     mutating func reconsider(_ host: Int) {
         let position = hosts.records[host].heapPosition
