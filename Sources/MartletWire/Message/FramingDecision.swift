@@ -47,7 +47,7 @@ package struct FramingDecision: Equatable, Sendable {
         _ kind: ResponseKind, head: borrowing ResponseHead, limits: WireLimits, ignoresLength: Bool = false
     ) throws(WireError) -> FramingDecision {
         if head.status < 200 || head.status == 204 || head.status == 304 || kind == .headOnly {
-            return FramingDecision(framing: .none, permitsReuse: true)
+            return FramingDecision(framing: .none, permitsReuse: isPlausible(head))
         }
         if kind == .tunnel, head.status < 300 {
             // What follows is the tunnel's, so no HTTP message ever follows on this connection.
@@ -66,6 +66,25 @@ package struct FramingDecision: Equatable, Sendable {
             return FramingDecision(framing: .length(length), permitsReuse: true)
         }
         return FramingDecision(framing: .untilClose, permitsReuse: false)
+    }
+
+    /// Whether the framing fields of a response without a body leave no doubt about where it ends.
+    ///
+    /// Contradictory lengths, a `Transfer-Encoding` or, for a 204, a length other than 0 suggest that a body follows
+    /// (RFC 9110 §8.6, RFC 9112 §6.1). A response to HEAD and a 304 may say how a body would have been framed.
+    private static func isPlausible(_ head: borrowing ResponseHead) -> Bool {
+        if head.fields.contains("Transfer-Encoding"), head.status == 204 || head.status == 304 {
+            return false
+        }
+        guard head.status >= 200, let field = head.fields.firstIndex(of: "Content-Length") else {
+            return true
+        }
+        do throws(WireError) {
+            let length = try contentLength(head.fields, from: field)
+            return head.status != 204 || length == 0
+        } catch {
+            return false
+        }
     }
 
     /// Decides for a request: never ``BodyFraming/untilClose`` (RFC 9112 §6.3).
@@ -122,6 +141,7 @@ package struct FramingDecision: Equatable, Sendable {
     /// The one value of all Content-Length fields and of the members of each (RFC 9112 §6.3 item 5).
     private static func contentLength(_ fields: FieldBlock, from first: Int) throws(WireError) -> UInt64 {
         var length: UInt64?
+        var digitCount = 0
         var next: Int? = first
         while let index = next {
             let offset = fields.valueOffset(at: index)
@@ -130,14 +150,17 @@ package struct FramingDecision: Equatable, Sendable {
             var start = value.startIndex
             while true {
                 let end = value[start...].firstIndex(of: UInt8(ascii: ",")) ?? value.endIndex
-                switch DecimalNumber(ByteClass.trimmed(value[start..<end])) {
+                let digits = ByteClass.trimmed(value[start..<end])
+                switch DecimalNumber(digits) {
                 case .invalid: throw WireError(.invalidContentLength, at: offset)
                 case .overflow: throw WireError(.contentLengthOverflow, at: offset)
                 case .value(let number):
-                    if let length, length != number {
+                    // Equal numbers of one spelling have equally many digits: `030` beside `30` is a conflict.
+                    if let length, length != number || digitCount != digits.count {
                         throw WireError(.conflictingContentLengths, at: offset)
                     }
                     length = number
+                    digitCount = digits.count
                 }
                 guard end < value.endIndex else { break }
                 start = end + 1
