@@ -13,10 +13,10 @@ enum QueueEventJSON {
           attempt    number: which try it is, over all runs
           delivered  status, headers, body
           postponed  reason: unreachable, refused, unauthorized, credentialsFailed or storage; delay in seconds; message
-          dead       reason: refused, bodyChanged, bodyDamaged or unsendable; message; status (null: no answer), headers,
+          dead       reason: refused, bodyChanged, bodyDamaged, expired or unsendable; message; status (null: no answer), headers,
                      body: as much of it as was kept
           uncertain  the same; reason: unanswered or interrupted
-          expired    its time is up
+          expired    its time is up; it stays as a dead letter
           fileFailed code, message: something could not be written down, and is tried again
           setAside   path, reason: what is no record that can be read lies here now
           leftAlone  path, reason: what cannot be read was left where it is
@@ -25,7 +25,7 @@ enum QueueEventJSON {
         In "body" a character is a byte. Fields of answers that are secret are left out.
 
         EXIT CODES: 0: all was delivered; 22: a request became a dead letter, uncertain or too old; 26: a record could not
-        be read; 103: requests are left, which another run will send; 106: another command or program has the folder; 2 and
+        be read; 103: requests are left, dead and uncertain ones of earlier runs included; 106: another command or program has the folder; 2 and
         130: as those of get. Of several the first counts.
         """
 

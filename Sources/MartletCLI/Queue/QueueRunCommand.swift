@@ -47,6 +47,7 @@ struct QueueRunCommand: AsyncParsableCommand {
         let origin = try await secrets.origin(ofQueue: path, group.global)
         var options = OfflineQueueOptions()
         options.request = TransferPlan.requestOptions(group.transfer)
+        options.acceptsRedirectedResults = group.queue.acceptsRedirectedResults
         // A server that says nothing must not hold up its lane for ever, which nobody watches.
         let timeouts = Timeouts()
         options.request.timeouts = Timeouts(

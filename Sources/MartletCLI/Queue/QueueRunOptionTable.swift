@@ -21,6 +21,10 @@ enum QueueRunOptionTable {
     private static let own: [CurlOption] = [
         QueueOptions.directory,
         .flag("until-empty", nil, "end when nothing waits any more") { $0.queue.endsWhenEmpty = true },
+        .flag(
+            "accept-redirects", nil,
+            "count the page to which a 302 or 303 leads after a POST as its response; else the POST was not delivered"
+        ) { $0.queue.acceptsRedirectedResults = true },
         .flag("json", nil, "print each event as a JSON object on a line; see below") {
             $0.queue.isJSON = true
         },

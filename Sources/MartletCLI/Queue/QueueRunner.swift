@@ -33,7 +33,7 @@ struct QueueRunner: Sendable {
         draining?.cancel()
         waiting.cancel()
         let (tally, failure) = await printing.value
-        let left = await queue.pendingCount
+        let left = await tally.left(pending: queue.pendingCount, resting: queue.restingCount)
         if let failure {
             if !failure.isClosedPipe, global.tellsErrors { await Console.complain("martlet: \(failure)\n") }
             return .writeFailed

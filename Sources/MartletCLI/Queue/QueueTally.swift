@@ -21,8 +21,16 @@ struct QueueTally: Hashable, Sendable {
         }
     }
 
+    /// The number of requests that are left in the queue, besides those counted here that became dead or uncertain.
+    /// - Parameters:
+    ///   - pending: The number of requests that wait.
+    ///   - resting: The number of dead and uncertain requests in the queue, those of earlier runs included.
+    func left(pending: Int, resting: Int) -> Int {
+        pending + max(0, resting - dead - uncertain - expired)
+    }
+
     /// What the program exits with: what needs somebody comes before what needs time.
-    /// - Parameter left: How many requests wait.
+    /// - Parameter left: The number of requests that are left, see ``left(pending:resting:)``.
     func status(left: Int) -> ExitStatus {
         if dead + uncertain + expired > 0 { return .refusedByStatus }
         if unreadable > 0 { return .readFailed }

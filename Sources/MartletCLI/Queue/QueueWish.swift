@@ -24,6 +24,8 @@ struct QueueWish: Sendable {
 
     /// Whether it ends when nothing waits any more.
     var endsWhenEmpty = false
+    /// Whether the page to which a redirect led counts as the response to the request.
+    var acceptsRedirectedResults = false
     /// Whether a line is a JSON object.
     var isJSON = false
 }

@@ -26,6 +26,8 @@ final class BodyReader: Sendable {
         var hasLostBytes = false
     }
 
+    /// The response whose body it is.
+    let answer: Answer
     let channel: BodyChannel
     private let call: Call
     private let control: TransferControl
@@ -36,6 +38,7 @@ final class BodyReader: Sendable {
     /// A reader of an answer's body.
     /// - Parameter received: How much of the body was received before, and is not handed out here.
     init(_ answer: Answer, control: TransferControl, byteLimit: Int?, received: Int = 0) {
+        self.answer = answer
         channel = answer.channel
         call = answer.call
         self.control = control

@@ -40,6 +40,12 @@ public struct ResponseBody: AsyncSequence, Sendable {
         Iterator(reader: reader)
     }
 
+    /// The exchange that this is the body of, with what was taken of the body.
+    /// - Parameter isCollected: Whether that is all of it.
+    package func exchange(with body: [UInt8], isCollected: Bool) -> HTTPExchange {
+        reader.answer.exchange(with: body, isCollected: isCollected)
+    }
+
     /// Collects what is left.
     /// - Throws: An ``HTTPError`` with the code `.bodyTooLarge` when there is more than the limit, whereupon the
     ///   connection is closed.

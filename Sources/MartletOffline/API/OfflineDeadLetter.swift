@@ -14,6 +14,8 @@ public struct OfflineDeadLetter: Hashable, Sendable {
         case bodyChanged
         /// What was kept of its body is damaged.
         case bodyDamaged
+        /// Its time was up before a server accepted it.
+        case expired
         /// It cannot be sent: the session's settings do not allow it.
         case unsendable
     }

@@ -8,7 +8,7 @@ public enum OfflineEvent: Sendable {
     /// A request is being sent, for the so-manieth time, counted from 1 over all processes.
     case attempt(OfflineTicket, number: Int)
     /// The server took it, and it is out of the queue: the status was 2xx, or 304. The body is what came of it, up to the
-    /// limit of the session for bodies in memory.
+    /// limit of the session for bodies in memory and within ``OfflineQueueOptions/responseBodyTime``.
     case delivered(OfflineTicket, HTTPExchange)
     /// It was not taken, or not answered, and will be sent again by itself.
     case postponed(OfflineTicket, OfflinePostponement)
@@ -18,7 +18,8 @@ public enum OfflineEvent: Sendable {
     /// It may have taken effect or not, and sending it again might double that; it stays in the queue until it is retried or
     /// dropped. Only requests without an `Idempotency-Key` come to this, whose method is not idempotent.
     case uncertain(OfflineTicket, OfflineDeadLetter)
-    /// Its time was up before it was taken; it is out of the queue.
+    /// Its time was up before a server accepted it. It stays in the queue as a dead letter with the reason
+    /// ``OfflineDeadLetter/Reason/expired`` until it is retried or dropped.
     case expired(OfflineTicket)
     /// It was dropped, and is out of the queue.
     case dropped(OfflineTicket)

@@ -28,9 +28,12 @@ public import SystemPackage
 /// | 501, 505, other 3xx and 4xx | dead |
 ///
 /// Redirects are followed as the session has it, but for 301: the method stays, and the body goes on, as with 307 and 308.
-/// What a 303, or a 302 within an origin, leads to is the result of what was taken. Success behind a 302 to another origin
-/// that made a GET of the request, or behind a 301 where request options say otherwise (``OfflineQueueOptions/request``), is
-/// none: the request is dead, or uncertain where it must not be sent twice.
+/// Success after a redirect that made a GET of the request is no delivery, since the page may be one to sign in: the request is
+/// dead, or uncertain where it must not be sent twice. ``OfflineQueueOptions/acceptsRedirectedResults`` accepts the result to
+/// which a 303, or a 302 within the origin, leads.
+///
+/// A request that expires becomes a dead letter. Ages are measured by a clock that clock steps do not move, as long as the
+/// computer runs; over a restart they follow the time of day, unless that was evidently never set (before 2020).
 ///
 /// Secret fields are not written down (`Authorization`, `Cookie`, `Proxy-Authorization`,
 /// ``OfflineQueueOptions/secretFields``), nor are user names and passwords of URLs: ``OfflineCredentials`` add them when a
@@ -78,6 +81,8 @@ public actor OfflineQueue {
     nonisolated let runs = RunGroup()
     nonisolated let isClosed = NewestValue(false)
     nonisolated let isDrained = NewestValue(true)
+    /// Becomes true when bodies of responses are no longer waited for.
+    nonisolated let isStopping = NewestValue(false)
     /// What sends: the session that was given, with errors that are not mapped.
     let session: HTTPSession
     let store: OfflineStore
@@ -87,6 +92,8 @@ public actor OfflineQueue {
     /// The clock of waits and expiry, which goes on while the computer is suspended.
     let now: @Sendable () -> MonotonicTime
     let wallTime: @Sendable () -> Int64
+    /// The start of the computer that ``now`` counts from.
+    let boot: String?
     var machine: ReplayMachine
     var held: [OfflineID: Held] = [:]
     var lastNumber: UInt64
@@ -136,7 +143,8 @@ public actor OfflineQueue {
         session: HTTPSession, directory: FilePath, options: OfflineQueueOptions = OfflineQueueOptions(),
         credentials: OfflineCredentials? = nil, files: any FileSystem,
         now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.sinceBoot() },
-        wallTime: @escaping @Sendable () -> Int64 = { WallTime.now.milliseconds }
+        wallTime: @escaping @Sendable () -> Int64 = { WallTime.now.milliseconds },
+        boot: String? = BootDeadline.currentBoot
     ) async throws {
         let (store, contents) = try await OfflineStore.open(directory.string, files: files)
         // What follows is decided by what went wrong, and not by what a service calls it.
@@ -146,6 +154,7 @@ public actor OfflineQueue {
         self.options = options
         self.now = now
         self.wallTime = wallTime
+        self.boot = boot
         self.credentials = credentials.map { CredentialKeeper($0) }
         secrets = SecretFields(options.secretFields)
         lastNumber = contents.lastNumber
@@ -157,6 +166,7 @@ public actor OfflineQueue {
     }
 
     deinit {
+        isStopping.finish()
         runs.cancel()
         alarm?.task.cancel()
         follower?.cancel()
@@ -202,12 +212,25 @@ public actor OfflineQueue {
         }
         return OfflineEntry(
             ticket: summary.ticket, state: state, attempts: summary.attempts, submitted: summary.submitted,
-            expires: summary.expires, bodyByteCount: summary.bodyByteCount,
+            expires: shownExpiry(of: summary), bodyByteCount: summary.bodyByteCount,
             secretFields: summary.secretFields)
     }
 
-    /// How many requests wait to be sent, or are being sent.
+    /// When a request expires, on a clock that may have been set since it was submitted.
+    private func shownExpiry(of summary: OfflineSummary) -> Int64 {
+        let wall = wallTime()
+        guard summary.stage == .waiting, summary.expires <= wall,
+            let time = machine.expiry(of: summary.ticket.id)
+        else { return summary.expires }
+        let left = Int64(clamping: time.since(now()).attoseconds / 1_000_000_000_000_000)
+        return max(summary.expires, wall.advanced(byMilliseconds: left))
+    }
+
+    /// The number of requests that wait to be sent, or are being sent.
     public var pendingCount: Int { machine.pendingCount }
+
+    /// The number of dead letters and uncertain requests, those of earlier processes included.
+    public var restingCount: Int { held.values.count { $0.summary.stage != .waiting } }
 
     /// Waits until nothing waits to be sent and nothing is being sent; at once where that is so. Dead and uncertain requests
     /// are not waited for.
@@ -231,10 +254,15 @@ public actor OfflineQueue {
             throw unknown(id)
         }
         if entry.summary.stage != .waiting {
-            let wall = wallTime()
-            let lifetime = entry.summary.lifetime
-            let expires = entry.summary.expires <= wall ? wall.advanced(byMilliseconds: lifetime) : nil
-            try await revive(id, expires: expires)
+            let now = now()
+            var expires: Int64?
+            var deadline: BootDeadline?
+            if machine.expiry(of: id) ?? now <= now {
+                let lifetime = entry.summary.lifetime
+                expires = wallTime().advanced(byMilliseconds: lifetime)
+                deadline = BootDeadline(now.advanced(by: .milliseconds(lifetime)), boot: boot)
+            }
+            try await revive(id, expires: expires, deadline)
             guard held[id] != nil, !isClosing else { throw unknown(id) }
             held[id]?.summary.stage = .waiting
             if let expires { held[id]?.summary.expires = expires }
@@ -245,7 +273,7 @@ public actor OfflineQueue {
         apply(effects)
     }
 
-    private func revive(_ id: OfflineID, expires: Int64?) async throws {
+    private func revive(_ id: OfflineID, expires: Int64?, _ deadline: BootDeadline?) async throws {
         // At one go, so that it is the state it finds that is changed: it may have been dropped since, or retried by somebody
         // else, and be on its way.
         let byteCount = try await store.change(id) { request in
@@ -254,7 +282,10 @@ public actor OfflineQueue {
             case .waiting, .sending: return false
             }
             request.stage = .waiting
-            if let expires { request.expires = expires }
+            if let expires {
+                request.expires = expires
+                request.bootDeadline = deadline
+            }
             return true
         }
         recount(id, byteCount)
@@ -294,7 +325,7 @@ public actor OfflineQueue {
     // MARK: The end
 
     /// Stops sending, and lets others have the directory. What is being sent is cancelled where it may be sent again, and
-    /// waited for where it may not. Returns when no connection and no file is open any more. What is left goes on with the
+    /// waited for where it may not. A response whose head has arrived counts; its body is no longer waited for. Returns when no connection and no file is open any more. What is left goes on with the
     /// next queue of the directory.
     public func close() async {
         guard !isClosing else {
@@ -302,6 +333,7 @@ public actor OfflineQueue {
             return
         }
         isClosing = true
+        isStopping.update { true }
         machine.close()
         alarm?.task.cancel()
         follower?.cancel()

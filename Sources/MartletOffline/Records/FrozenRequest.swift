@@ -38,6 +38,8 @@ package struct FrozenRequest: Hashable, Sendable {
     package var submitted: Int64
     /// When it expires, in milliseconds since 1970.
     package var expires: Int64
+    /// The same moment on the clock that counts from the start of the computer, which no clock step moves.
+    package var bootDeadline: BootDeadline?
     /// How often it was begun to be sent.
     package var attempts: UInt32 = 0
     /// What is to become of it.

@@ -5,7 +5,7 @@ import MartletStorage
 extension FrozenRequestCodec {
     // MARK: Writing
 
-    static func write(_ request: FrozenRequest, to writer: inout RecordWriter) {
+    static func write(_ request: FrozenRequest, to writer: inout RecordWriter, version: UInt16 = 2) {
         writer.write(request.id.number)
         writer.write(counted: request.lane.utf8)
         write(request.tag, to: &writer)
@@ -29,6 +29,12 @@ extension FrozenRequestCodec {
         case .uncertain(let letter):
             writer.write(UInt8(3))
             write(letter, to: &writer)
+        }
+        guard version >= 2 else { return }
+        writer.write(request.bootDeadline != nil)
+        if let deadline = request.bootDeadline {
+            writer.write(counted: deadline.boot.utf8)
+            writer.write(deadline.milliseconds)
         }
     }
 
@@ -77,7 +83,9 @@ extension FrozenRequestCodec {
 
     // MARK: Reading
 
-    static func request(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FrozenRequest {
+    static func request(
+        _ reader: inout RecordReader, _ version: UInt16
+    ) throws(RecordReader.Fault) -> FrozenRequest {
         let id = OfflineID(try reader.number("number"))
         let lane = try reader.text(limit: textLimit, "lane")
         let tag = try optionalText(&reader, "tag")
@@ -109,6 +117,10 @@ extension FrozenRequestCodec {
         case 2: request.stage = .dead(try letter(&reader))
         case 3: request.stage = .uncertain(try letter(&reader))
         default: throw reader.fault("state")
+        }
+        if version >= 2, try reader.flag("deadline") {
+            request.bootDeadline = BootDeadline(
+                boot: try reader.text(limit: 256, "boot"), milliseconds: try reader.number("deadline"))
         }
         return request
     }

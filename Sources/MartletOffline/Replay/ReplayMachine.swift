@@ -15,7 +15,7 @@ package struct ReplayMachine: Sendable {
         package var begin: [OfflineID] = []
         /// Requests whose sending is to be cancelled.
         package var cancel: [OfflineID] = []
-        /// Requests whose time is up; they are settling.
+        /// Requests whose time is up, which become dead letters; they are settling.
         package var expire: [OfflineID] = []
         /// Requests whose end is to be written down, again; they are settling.
         package var settle: [OfflineID] = []
@@ -107,6 +107,9 @@ package struct ReplayMachine: Sendable {
     /// Where a request is; `nil` where it is not known.
     package func place(of id: OfflineID) -> Place? { items[id]?.place }
 
+    /// The time at which a request expires; `nil` where it is not known.
+    package func expiry(of id: OfflineID) -> MonotonicTime? { items[id]?.expires }
+
     /// Whether nothing waits and nothing is under way.
     package var isDrained: Bool { liveCount == 0 }
 
@@ -125,7 +128,8 @@ package struct ReplayMachine: Sendable {
         while let expiry = expiries.min, items[expiry.id]?.isLive != true { expiries.removeMin() }
         while let settling = settlings.min, !isStuck(settling.id) { settlings.removeMin() }
         let alarm = isSending ? alarms.min?.time : nil
-        return [alarm, expiries.min?.time, settlings.min?.time].compactMap(\.self).min()
+        let expiry = isSending ? expiries.min?.time : nil
+        return [alarm, expiry, settlings.min?.time].compactMap(\.self).min()
     }
 
     private func isCurrent(_ alarm: Alarm) -> Bool {
@@ -261,8 +265,14 @@ package struct ReplayMachine: Sendable {
         guard items[id]?.isInLane == true else { return }
         items[id]?.isInLane = false
         guard let state = lanes[name]?.state else { return }
+        let wasFirst = lanes[name]?.ids.first == id
         // In place: a lane may be long.
         lanes[name]?.remove(id)
+        if wasFirst {
+            // Failures and waits are those of the request that has left.
+            lanes[name]?.failures = 0
+            wake(name)
+        }
         if state == .busy(id) {
             busyCount -= 1
             makeReady(name)
@@ -334,6 +344,8 @@ package struct ReplayMachine: Sendable {
     }
 
     private mutating func expire(_ now: MonotonicTime) {
+        // Requests expire where they are sent: looking at a queue changes nothing.
+        guard isSending else { return }
         while let first = expiries.min, first.time <= now {
             expiries.removeMin()
             // One that is under way expires when its try has failed.

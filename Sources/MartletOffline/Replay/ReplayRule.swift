@@ -12,7 +12,7 @@ import MartletClient
 /// | 501, 505, other 3xx and 4xx | dead | dead | dead |
 /// | none, nothing sent | later | later | later |
 /// | none, something sent | later | later | uncertain |
-/// | 2xx, 304, after a 301, or a 302 to another origin, that changed the method | dead | dead | uncertain |
+/// | 2xx, 304, after a redirect that changed the method, unless it is accepted | dead | dead | uncertain |
 /// | another than 2xx, after a 303 or a redirect that changed the method | as above | as above | uncertain |
 struct ReplayRule: Sendable {
     /// Whether the request has an `Idempotency-Key`.
@@ -20,14 +20,17 @@ struct ReplayRule: Sendable {
     /// Whether its method is idempotent.
     let isIdempotent: Bool
     let secrets: SecretFields
+    /// Whether a 303, or a 302 within an origin, that changed the method leads to the result of the request.
+    let acceptsRedirectedResults: Bool
 
     private static let notProcessed: Set<Int> = [407, 408, 421, 425, 429, 503, 507, 511]
     private static let neverSupported: Set<Int> = [501, 505]
 
-    init(_ request: FrozenRequest, secrets: SecretFields) {
+    init(_ request: FrozenRequest, secrets: SecretFields, acceptsRedirectedResults: Bool = false) {
         hasKey = request.idempotencyKey != nil
         isIdempotent = request.isIdempotent
         self.secrets = secrets
+        self.acceptsRedirectedResults = acceptsRedirectedResults
     }
 
     /// Whether sending it twice does no harm.
@@ -39,8 +42,9 @@ struct ReplayRule: Sendable {
         let status = answer.statusCode
         let words = "the server answered with status \(status)"
         switch status {
-        case 200...299 where ReplayRule.isStray(answer), 304 where ReplayRule.isStray(answer):
-            let what = "\(words) where it had sent for something else, and the body reached nobody"
+        case 200...299 where isStray(answer), 304 where isStray(answer):
+            let what =
+                "\(words) to another request, to which a redirect led: that does not tell whether this one was accepted"
             if isRepeatable { return .dead(letter(.refused, what, answer), answer) }
             return .uncertain(letter(.unanswered, what, answer), .answer(answer))
         case 200...299, 304: return .delivered(answer)
@@ -66,12 +70,15 @@ struct ReplayRule: Sendable {
         }
     }
 
-    /// Whether a 301, or a 302 to another origin, made a request of another method of this one, which has no body: what was to
-    /// be told there was not (RFC 9110 §15.4.2). Behind a 303 it was told before, and behind a 302 within an origin, which is
-    /// what most servers send in its place (§15.4.3).
-    private static func isStray(_ answer: HTTPExchange) -> Bool {
-        redirects(of: answer).contains { hop, method, origin in
+    /// Whether the response belongs to a request of another method, to which a redirect led. It may be a page to sign in, and
+    /// then nobody has read the body of this request.
+    ///
+    /// A 303, and a 302 within an origin, may also lead to the result (RFC 9110 §15.4.3, §15.4.4), which the caller can
+    /// accept. A 301 (§15.4.2) and a 302 to another origin never do.
+    private func isStray(_ answer: HTTPExchange) -> Bool {
+        ReplayRule.redirects(of: answer).contains { hop, method, origin in
             guard hop.method != method else { return false }
+            guard acceptsRedirectedResults else { return true }
             return hop.status == 301 || hop.status == 302 && hop.url.origin != origin
         }
     }

@@ -1,5 +1,6 @@
 import MartletCache
 import MartletClient
+import MartletTransport
 import SystemPackage
 
 /// One try to send a request: credentials, sending, and credentials once more where the server wants others.
@@ -14,6 +15,10 @@ struct OfflineAttempt: Sendable {
     let rule: ReplayRule
     /// The fields that the queue's options call secret.
     let declaredSecrets: Set<HTTPField.Name>
+    /// The longest time that the body of the final response may take.
+    let bodyTime: Duration
+    /// Becomes true when the queue is closing, and bodies are no longer waited for.
+    let isStopping: NewestValue<Bool>
 
     /// Sends it.
     /// - Returns: What follows; `nil` where it was cancelled.
@@ -82,7 +87,7 @@ struct OfflineAttempt: Sendable {
         // What is stored is no answer of the server's to this request.
         if request.method == .get || request.method == .head { options.cacheMode = .reload }
         do {
-            let answer = try await session.send(request, body: body, options: options)
+            let answer = try await exchange(request, options)
             return rule.verdict(on: answer, now: WallTime.now.seconds)
         } catch is CancellationError where Task.isCancelled {
             return nil
@@ -90,4 +95,59 @@ struct OfflineAttempt: Sendable {
             return rule.verdict(on: error, now: WallTime.now.seconds)
         }
     }
+
+    /// Sends the request, and collects what comes of the response's body before its time is up or the queue stops.
+    ///
+    /// The head decides what becomes of the request, so that no failure of the body is one of the request.
+    private func exchange(_ request: HTTPRequest, _ options: RequestOptions) async throws -> HTTPExchange {
+        let limit = (options.bodyLimit ?? session.configuration.bufferedBodyLimit).bytes
+        let hasHead = NewestValue(false)
+        return try await withThrowingTaskGroup(of: HTTPExchange?.self) { [self] group in
+            group.addTask {
+                try await session.stream(request, body: body, options: options) { _, body in
+                    hasHead.update { true }
+                    let (bytes, isWhole) = await OfflineAttempt.collect(body, upTo: limit)
+                    return body.exchange(with: bytes, isCollected: isWhole)
+                }
+            }
+            group.addTask {
+                if await hasHead.becomesTrue() {
+                    try? await Task.sleep(for: min(bodyTime, OfflineAttempt.longestBodyTime))
+                }
+                return nil
+            }
+            group.addTask {
+                if await hasHead.becomesTrue() { await isStopping.becomesTrue() }
+                return nil
+            }
+            var exchange: HTTPExchange?
+            // Whichever ends first ends the others. A cancelled reader returns what it has.
+            while let ended = try await group.next() {
+                group.cancelAll()
+                exchange = exchange ?? ended
+            }
+            guard let exchange else { throw CancellationError() }
+            return exchange
+        }
+    }
+
+    private static func collect(
+        _ body: ResponseBody, upTo limit: Int
+    ) async -> (bytes: [UInt8], isWhole: Bool) {
+        var bytes: [UInt8] = []
+        do {
+            for try await piece in body {
+                guard piece.count <= limit - bytes.count else {
+                    return (bytes + piece.prefix(max(0, limit - bytes.count)), false)
+                }
+                bytes += piece
+            }
+            return (bytes, true)
+        } catch {
+            return (bytes, false)
+        }
+    }
+
+    /// A clock cannot be told every time that a setting can hold.
+    private static let longestBodyTime = Duration.seconds(365 * 24 * 3600)
 }

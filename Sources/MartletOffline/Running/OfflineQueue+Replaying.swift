@@ -22,13 +22,11 @@ extension OfflineQueue {
                 log.add(.uncertain(summary.ticket, letter))
             }
             held[id] = Held(summary: summary)
-            // A clock that was set back since makes no request older than it is, nor live longer than it was to.
-            let left = min(
-                summary.expires.subtractingReportingOverflow(wall).partialValue, summary.lifetime)
             effects.append(
                 machine.add(
-                    id, lane: summary.ticket.lane, expires: now.advanced(by: .milliseconds(left)),
-                    isResting: isResting, now: now))
+                    id, lane: summary.ticket.lane,
+                    expires: summary.deadline(now: now, boot: boot, wall: wall), isResting: isResting,
+                    now: now))
         }
         let isDrained = machine.isDrained
         self.isDrained.update { isDrained }
@@ -196,6 +194,10 @@ extension OfflineQueue {
         }
         request.attempts = request.attempts == .max ? .max : request.attempts + 1
         request.stage = .sending
+        // From here on a clock that is set does not matter, whenever it was submitted.
+        if let expiry = machine.expiry(of: id), expiry != .distantFuture {
+            request.bootDeadline = BootDeadline(expiry, boot: boot)
+        }
         do throws(HTTPError) {
             try await store.save(request)
         } catch {
@@ -214,8 +216,10 @@ extension OfflineQueue {
         return OfflineAttempt(
             session: session, request: request, body: body, secretFields: entry.secretFields,
             credentials: credentials, options: entry.firstOptions ?? options.request,
-            rule: ReplayRule(request, secrets: secrets.adding(request.secretFields)),
-            declaredSecrets: options.secretFields)
+            rule: ReplayRule(
+                request, secrets: secrets.adding(request.secretFields),
+                acceptsRedirectedResults: options.acceptsRedirectedResults),
+            declaredSecrets: options.secretFields, bodyTime: options.responseBodyTime, isStopping: isStopping)
     }
 
     /// The body of a request; `nil` where it is not what it was.

@@ -24,7 +24,8 @@ extension OfflineQueue {
         var isResting = false
         do throws(HTTPError) {
             switch settlement {
-            case .delivered, .expired, .dropped: try await store.remove(id)
+            case .delivered, .dropped: try await store.remove(id)
+            case .expired: isResting = try await expire(id)
             case .setAside: break
             case .dead(let letter, _):
                 isResting = try await rest(id, .dead(letter), entry)
@@ -58,12 +59,28 @@ extension OfflineQueue {
             try await store.remove(id)
             return false
         }
+        try await keep(id, stage)
+        return true
+    }
+
+    /// Writes down that a request has expired. Somebody who waits for its first try gets a ticket for it, so it stays.
+    /// - Returns: Whether it stays.
+    private func expire(_ id: OfflineID) async throws(HTTPError) -> Bool {
+        guard !machine.isDropped(id) else {
+            try await store.remove(id)
+            return false
+        }
+        let letter = OfflineDeadLetter(.expired, message: "its time was up before a server accepted it")
+        try await keep(id, .dead(letter))
+        return true
+    }
+
+    private func keep(_ id: OfflineID, _ stage: FrozenRequest.Stage) async throws(HTTPError) {
         let byteCount = try await store.change(id) { request in
             request.stage = stage
             return true
         }
         recount(id, byteCount)
-        return true
     }
 
     /// Notes how many bytes a request has in the directory now.
@@ -104,6 +121,8 @@ extension OfflineQueue {
             case .failure(let error): entry.watch?.fulfil(.failure(error))
             }
         case .expired:
+            held[ticket.id]?.summary.stage = .dead
+            held[ticket.id]?.watch = nil
             log.add(.expired(ticket))
             entry.watch?.fulfil(.success(.frozen(ticket)))
         case .dropped, .setAside:

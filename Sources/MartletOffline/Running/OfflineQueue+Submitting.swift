@@ -68,6 +68,8 @@ extension OfflineQueue {
             id: id, lane: submission.lane ?? url.origin.description, method: request.method.rawValue,
             url: url, fields: kept, submitted: submitted,
             expires: Int64(clamping: Int128(submitted) + lifetime.attoseconds / 1_000_000_000_000_000))
+        let deadline = now().advanced(by: max(.zero, lifetime))
+        frozen.bootDeadline = BootDeadline(deadline, boot: boot)
         frozen.tag = submission.tag
         frozen.secretFields = Set(secret.map(\.name.rawName)).sorted()
         frozen.idempotencyKey = OfflineKey.text(submission.key, of: request)
@@ -98,8 +100,7 @@ extension OfflineQueue {
         if watch != nil { watched[frozen.lane, default: []].insert(id) }
         log.add(.submitted(summary.ticket))
         isDrained.update { false }
-        let now = now()
-        apply(machine.add(id, lane: frozen.lane, expires: now.advanced(by: max(.zero, lifetime)), now: now))
+        apply(machine.add(id, lane: frozen.lane, expires: deadline, now: now()))
         // Where nothing is sent there is nothing to wait for, and neither behind one that could not be sent.
         if isClosing || !options.isSending || machine.wait(of: frozen.lane) != nil { freeze(id) }
         return summary.ticket

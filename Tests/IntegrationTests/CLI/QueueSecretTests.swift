@@ -78,7 +78,8 @@ struct QueueSecretTests {
                 try await TestOrigin.withOrigin(.plain, handler: .fixed(redirect)) { origin in
                     try await scene.add(
                         "-d", "x", "--secret", "X-Api-Key", "-H", "X-Api-Key: a", origin.url("/"))
-                    let run = try await scene.run("run", ["--until-empty", "-H", "X-Api-Key: s3cr3t"])
+                    let run = try await scene.run(
+                        "run", ["--until-empty", "--accept-redirects", "-H", "X-Api-Key: s3cr3t"])
                     #expect(run.status == 0, "\(run.errors)")
                     #expect(origin.requests.allSatisfy { $0.fields.values(of: "X-Api-Key") == ["s3cr3t"] })
                     #expect(target.requests.count == 1)

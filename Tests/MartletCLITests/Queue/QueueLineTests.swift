@@ -116,6 +116,18 @@ struct QueueLineTests {
                     + #""letter":{"reason":"refused""#))
     }
 
+    @Test("Dead and uncertain requests of earlier runs are left, and the exit status says so")
+    func earlier() throws {
+        let ticket = try ticket()
+        var tally = QueueTally()
+        #expect(tally.left(pending: 0, resting: 0) == 0)
+        #expect(tally.status(left: tally.left(pending: 0, resting: 2)) == .offline)
+        tally.note(.dead(ticket, letter(.refused)))
+        tally.note(.expired(ticket))
+        #expect(tally.left(pending: 1, resting: 2) == 1)
+        #expect(tally.left(pending: 1, resting: 5) == 4)
+    }
+
     @Test("What needs somebody comes before what needs time")
     func statuses() throws {
         let ticket = try ticket()

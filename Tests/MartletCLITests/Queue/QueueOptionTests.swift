@@ -121,12 +121,14 @@ struct QueueOptionTests {
         let group = try run(
             "-u", "me:secret", "--digest", "-b", "jar.txt", "-c", "out.txt", "-x", "http://p:1", "--cacert",
             "ca.pem",
-            "-m", "5", "--json", "--until-empty", "-H", "X-Key: 1", "--no-location", "-v")
+            "-m", "5", "--json", "--until-empty", "--accept-redirects", "-H", "X-Key: 1", "--no-location",
+            "-v")
         #expect(group.transfer.user == "me:secret" && group.transfer.offersDigest)
         #expect(group.transfer.cookieFiles == ["jar.txt"] && group.transfer.cookieOutput == "out.txt")
         #expect(group.transfer.proxy.address == "http://p:1" && group.transfer.authorityFile == "ca.pem")
         #expect(group.transfer.totalTimeout == .seconds(5) && group.transfer.headerLines == ["X-Key: 1"])
         #expect(group.queue.isJSON && group.queue.endsWhenEmpty && group.global.isVerbose)
+        #expect(group.queue.acceptsRedirectedResults)
         #expect(!group.transfer.followsRedirects)
     }
 

@@ -153,13 +153,13 @@ struct OpeningTests {
             .text("", status: 503)
         } _: { scene in
             let wall = Mutex(Int64(1_700_000_000_000))
-            func open() async throws -> OfflineQueue {
+            func open(boot: String) async throws -> OfflineQueue {
                 try await OfflineQueue(
                     session: OfflineScene.session, directory: scene.folder.directory,
                     options: OfflineQueueOptions(backoff: OfflineScene.never), files: LinuxFileSystem(),
-                    wallTime: { wall.withLock { $0 } })
+                    wallTime: { wall.withLock { $0 } }, boot: boot)
             }
-            var queue = try await open()
+            var queue = try await open(boot: "first")
             try await queue.submit(try scene.request(), as: OfflineSubmission(expires: .seconds(1000)))
             _ = try await queue.postponed(.refused)
             wall.withLock { $0 += 365 * 86_400_000 }
@@ -168,30 +168,85 @@ struct OpeningTests {
             await queue.close()
             // Back before it was submitted: it lives as long as it was to, and no longer.
             wall.withLock { $0 = 1_000 }
-            queue = try await open()
+            queue = try await open(boot: "second")
             #expect(await queue.pendingCount == 1)
             #expect(await queue.entries.first?.expires == 1_700_001_000_000)
             await queue.close()
-            // And when its time is up, it is out.
+            // A year ahead without a restart of the computer: the request is as old as it was.
+            wall.withLock { $0 = 1_731_536_000_000 }
+            queue = try await open(boot: "second")
+            #expect(await queue.pendingCount == 1)
+            let shown = try #require(await queue.entries.first?.expires)
+            #expect((1_731_536_000_000...1_731_537_000_000).contains(shown))
+            await queue.close()
+            // And when its time is up by the time of day, after another restart, it is a dead letter.
             wall.withLock { $0 = 1_700_001_000_000 }
-            queue = try await open()
+            queue = try await open(boot: "third")
             _ = try await queue.first { event -> OfflineTicket? in
                 if case .expired(let ticket) = event { ticket } else { nil }
             }
             try await queue.drained
-            #expect(try scene.folder.names() == [])
+            let entry = try #require(await queue.entries.first)
+            guard case .dead(let letter) = entry.state else {
+                Issue.record("\(entry.state)")
+                return
+            }
+            #expect(letter.reason == .expired)
+            // Retried, it has as long again, and a later process agrees.
+            try await queue.retry(entry.ticket.id)
             await queue.close()
+            queue = try await open(boot: "third")
+            #expect(await queue.pendingCount == 1)
+            await queue.close()
+        }
+    }
+
+    @Test("Looking at a queue expires nothing, whatever the clock says")
+    func listing() async throws {
+        try await OfflineScene.run { scene in
+            func open(_ wall: Int64, isSending: Bool) async throws -> OfflineQueue {
+                try await OfflineQueue(
+                    session: OfflineScene.session, directory: scene.folder.directory,
+                    options: OfflineQueueOptions(isSending: isSending), files: LinuxFileSystem(),
+                    wallTime: { wall }, boot: nil)
+            }
+            var queue = try await open(1_700_000_000_000, isSending: false)
+            try await queue.submit(try scene.request(), as: OfflineSubmission(expires: .seconds(10)))
+            await queue.close()
+            queue = try await open(1_800_000_000_000, isSending: false)
+            #expect(await queue.entries.count == 1)
+            #expect(await queue.pendingCount == 1)
+            await queue.close()
+            // Submitted by a clock that was never set, it is not decades old.
+            try await OfflineScene.run { fresh in
+                func open(_ wall: Int64) async throws -> OfflineQueue {
+                    try await OfflineQueue(
+                        session: OfflineScene.session, directory: fresh.folder.directory,
+                        options: OfflineQueueOptions(isSending: wall > 1_000_000), files: LinuxFileSystem(),
+                        wallTime: { wall }, boot: nil)
+                }
+                let early = try await open(1_000)
+                try await early.submit(try fresh.request(), tag: "early")
+                await early.close()
+                let late = try await open(1_800_000_000_000)
+                #expect(try await late.delivered().keys.first == "early")
+                await late.close()
+            }
         }
     }
 
     @Test("A lifetime of zero or less expires at once, and one of centuries never overflows")
     func oddLifetimes() async throws {
         try await OfflineScene.run { scene in
-            let queue = try await scene.queue { $0.isSending = false }
+            var queue = try await scene.queue()
             for lifetime in [Duration.zero, .seconds(-5)] {
                 try await queue.submit(try scene.request(), as: OfflineSubmission(expires: lifetime))
             }
             try await queue.drained
+            #expect(await queue.restingCount == 2)
+            #expect(scene.origin.requests.isEmpty)
+            await queue.close()
+            queue = try await scene.queue { $0.isSending = false }
             try await queue.submit(try scene.request(), as: OfflineSubmission(expires: .seconds(Int64.max)))
             await queue.close()
             let next = try await scene.queue()

@@ -67,7 +67,28 @@ struct QueueRedirectTests {
         }
     }
 
-    @Test("A 302 or 303 leads to the result of what was taken, which is delivered", arguments: [302, 303])
+    @Test(
+        "A POST that a redirect leads to another page of its origin is not delivered",
+        arguments: [302, 303])
+    func signIn(_ status: Int) async throws {
+        try await OfflineScene.run { request in
+            request.method == "POST" ? .redirect(to: "/login", status: status) : .text("sign in")
+        } _: { scene in
+            let queue = try await scene.queue()
+            try await queue.submit(try scene.request(), body: .text("once"), tag: "keyed")
+            let (ticket, letter) = try await queue.dead()
+            #expect(ticket.tag == "keyed" && letter.reason == .refused && letter.statusCode == 200)
+            try await queue.submit(
+                try scene.request(), body: .text("once"), as: OfflineSubmission(tag: "plain", key: .none))
+            let (other, uncertain) = try await queue.uncertain()
+            #expect(other.tag == "plain" && uncertain.reason == .unanswered)
+            #expect(await queue.restingCount == 2)
+            await queue.close()
+        }
+    }
+
+    @Test(
+        "Where the caller accepts it, a 302 or 303 leads to the result of a request", arguments: [302, 303])
     func result(_ status: Int) async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -75,7 +96,7 @@ struct QueueRedirectTests {
             try await ledger.note(request)
             return .redirect(to: "/result", status: status)
         } _: { scene in
-            let queue = try await scene.queue()
+            let queue = try await scene.queue { $0.acceptsRedirectedResults = true }
             try await queue.submit(try scene.request(), body: .text("once"), tag: "note")
             #expect(try await queue.delivered()["note"]?.text == "result")
             #expect(ledger.entries.map(\.body) == ["once"])

@@ -39,6 +39,7 @@ struct FrozenRequestCodecTests {
                 var request = try Self.sample(stage)
                 request.body = body
                 request.tag = body == .none ? nil : request.tag
+                request.bootDeadline = body == .none ? nil : BootDeadline(boot: "a-b", milliseconds: 77)
                 #expect(try FrozenRequestCodec.decode(FrozenRequestCodec.encode(request)) == request)
             }
         }
@@ -69,9 +70,18 @@ struct FrozenRequestCodecTests {
 
     @Test("D15: a file of a later version is told from a damaged one")
     func later() throws {
-        let later = RecordEnvelope(magic: "MRTo", version: 2, byteLimit: 1000)
+        let later = RecordEnvelope(magic: "MRTo", version: 3, byteLimit: 1000)
         let bytes = try later.encode { $0.write(UInt64(1)) }
-        #expect(throws: RecordEnvelope.Fault.version(2)) { try FrozenRequestCodec.decode(bytes) }
+        #expect(throws: RecordEnvelope.Fault.version(3)) { try FrozenRequestCodec.decode(bytes) }
+    }
+
+    @Test("A file of the first version, which has no deadline since the start of the computer, is read")
+    func first() throws {
+        let request = try Self.sample(.dead(Self.letter))
+        let bytes = try RecordEnvelope(magic: "MRTo", version: 1, byteLimit: 1 << 20).encode { writer in
+            FrozenRequestCodec.write(request, to: &writer, version: 1)
+        }
+        #expect(try FrozenRequestCodec.decode(bytes) == request)
     }
 
     @Test("A file of another kind is foreign")

@@ -238,13 +238,50 @@ struct ReplayMachineTests {
         #expect(bench.machine.retry(OfflineID(9), now: bench.now) == nil)
     }
 
-    @Test("A machine that does not send begins nothing, and still lets requests expire")
+    @Test("A machine that does not send begins nothing, and lets nothing expire")
     func keepsOnly() {
         var bench = ReplayBench(isSending: false)
         bench.add(1, expires: .seconds(5))
         #expect(bench.begun == [])
+        #expect(bench.machine.nextWake() == nil)
         bench.pass(.seconds(5))
-        #expect(bench.expired == [1])
+        #expect(bench.expired == [])
+        #expect(bench.machine.place(of: OfflineID(1)) == .waiting)
+    }
+
+    @Test(
+        "Whatever takes the first request out of a lane, the next inherits neither its wait nor its failures",
+        arguments: ["expired", "dropped", "dropped under way", "expired under way"])
+    func waitIsNotInherited(_ ending: String) throws {
+        var bench = ReplayBench(backoff: OfflineBackoff(first: .seconds(1), longest: .seconds(1000)))
+        bench.add(1, expires: .seconds(50))
+        bench.add(2)
+        for _ in 0..<3 {
+            bench.fail(1)
+            bench.pass(.seconds(4))
+        }
+        #expect(bench.begun == [1, 1, 1, 1])
+        if ending.hasSuffix("under way") {
+            if ending.hasPrefix("dropped") {
+                let effects = bench.machine.drop(OfflineID(1), now: bench.now)
+                bench.note(try #require(effects))
+            } else {
+                bench.pass(.seconds(60))
+            }
+            bench.fail(1, .refused, atLeast: .seconds(500))
+        } else {
+            bench.fail(1, .refused, atLeast: .seconds(500))
+            if ending == "dropped" {
+                let effects = bench.machine.drop(OfflineID(1), now: bench.now)
+                bench.note(try #require(effects))
+            } else {
+                bench.pass(.seconds(60))
+            }
+        }
+        #expect(bench.expired + bench.settled == [1])
+        bench.note(bench.machine.settled(OfflineID(1), isResting: false, now: bench.now))
+        #expect(bench.begun == [1, 1, 1, 1, 2])
+        #expect(bench.fail(2) == .seconds(1))
     }
 
     @Test("A closed machine begins nothing more, whatever ends")
