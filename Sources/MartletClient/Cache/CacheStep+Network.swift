@@ -26,7 +26,9 @@ extension CacheStep {
         case .error:
             guard isFirst || flight.wasEarly(member.number) else { return nil }
             let status = flight.answer?.network.head.status
-            guard let network = flight.claim() else { return try await staleAnswer(status: status) }
+            guard let network = flight.claim(isFirst: isFirst) else {
+                return try await staleAnswer(status: status)
+            }
             do {
                 let standIn = try await standIn(status: status)
                 return take(over: network, flight, standIn: standIn)
@@ -35,7 +37,8 @@ extension CacheStep {
                 throw error
             }
         case .exchange:
-            guard let network = flight.claim() else { return nil }
+            core.flights.note(request.key, isShareable: false)
+            guard let network = flight.claim(isFirst: isFirst) else { return nil }
             return take(over: network, flight, standIn: nil)
         case .transfer(let variant):
             let mayShare =
@@ -43,6 +46,7 @@ extension CacheStep {
                 || SharingRule.allows(
                     variant, for: request, askedBefore: flight.wasEarly(member.number), now: .now,
                     policy: cache.policy)
+            if isFirst { core.flights.note(request.key, isShareable: true) }
             guard mayShare, let (network, status) = flight.answer else { return nil }
             cache.store.noteUse(of: nil)
             cache.count(isFirst ? .miss : .shared)

@@ -58,7 +58,7 @@ struct CacheStep {
             hasLookedIntoDisk = !cache.store.hasDisk || ignoresStored
             decide(on: ignoresStored ? [] : cache.store.inMemory(request.key))
             if case .serve(let answer) = decision { return try await stored(answer) }
-            let mayShare = !isAlone && call.method == .get
+            let mayShare = !isAlone && call.method == .get && core.flights.mayShare(request.key)
             if mayShare, !isAnsweredStale, !request.isOffline,
                 let member = core.flights.join(request.key, makeKey)
             {

@@ -48,6 +48,52 @@ struct CoalescingTests {
         }
     }
 
+    @Test("A response that is not shareable belongs to the request that was first")
+    func firstKeepsItsResponse() async throws {
+        for _ in 0..<5 {
+            let signals = SignalBox()
+            let counter = Counter()
+            try await TestOrigin.withOrigin { _ in
+                counter.add()
+                let number = counter.count
+                try await signals.wait(for: "go")
+                return OriginResponse(fields: ["Cache-Control": "no-store"], body: .text("\(number)"))
+            } run: { origin async throws in
+                signals.use(origin)
+                let (session, _) = try CacheScene.session()
+                let url = origin.url()
+                let first = Task { try await session.get(url) }
+                #expect(await eventually { origin.requests.count == 1 })
+                let others = (0..<8).map { _ in Task { try await session.get(url) } }
+                #expect(await eventually { session.core.flights.memberCount == 9 })
+                signals.raise("go")
+                #expect(try await first.value.text == "1")
+                for task in others { #expect(try await task.value.text != "1") }
+            }
+        }
+    }
+
+    @Test("After a response that was not shareable, requests for its resource do not wait for each other")
+    func notCoalescedForAWhile() async throws {
+        let signals = SignalBox()
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            if counter.count > 1 { try await signals.wait(for: "go") }
+            return OriginResponse(fields: ["Cache-Control": "no-store"], body: .text("x"))
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, _) = try CacheScene.session()
+            let url = origin.url()
+            _ = try await session.get(url)
+            let tasks = (0..<3).map { _ in Task { try await session.get(url) } }
+            // All three are at the server, though none has a response.
+            #expect(await eventually { origin.requests.count == 4 })
+            signals.raise("go")
+            for task in tasks { #expect(try await task.value.text == "x") }
+        }
+    }
+
     @Test(
         "An answer that must not be stored is for one: each of the others asks, and has one of its own",
         arguments: [200, 500])

@@ -65,6 +65,8 @@ final class CacheFlight: Sendable {
     static let readAhead: UInt64 = 256 * 1024
     /// How much of a body that nobody wants is taken, so that its connection can carry another request, in bytes.
     private static let drainLimit: UInt64 = 64 * 1024
+    /// The number of the member for whom the request is made.
+    private static let firstMember: UInt64 = 1
     /// How much is held for readers at least, and at most, in bytes.
     static let (least, most) = (256 * 1024, 1024 * 1024)
 
@@ -163,10 +165,13 @@ final class CacheFlight: Sendable {
     /// The cookies that came with the word that what is stored is good.
     var setCookies: [[UInt8]] { state.withLock { $0.setCookies } }
 
-    /// Takes the network's answer over, exchange and all; `nil` for all but the first.
-    func claim() -> Answer? {
+    /// Takes the network's answer over, exchange and all; `nil` where another has it, and where the member for whom the
+    /// request was made is still there and takes it.
+    /// - Parameter isFirst: Whether the request was made for whoever asks.
+    func claim(isFirst: Bool = true) -> Answer? {
         state.withLock { state in
-            guard !state.isClaimed else { return nil }
+            let isFree = isFirst || isUnattended || state.offsets[CacheFlight.firstMember] == nil
+            guard !state.isClaimed, isFree else { return nil }
             state.isClaimed = true
             return state.network
         }

@@ -54,6 +54,9 @@ final class FlightRegistry: Sendable {
         /// Those that ended last, the oldest first.
         var ended: [(key: Key, number: UInt64)] = []
 
+        /// What the last response was not shareable for, and until when requests for it do not wait for each other.
+        var unshareable: [CacheKey: MonotonicTime] = [:]
+
         /// All that are under way.
         var all: [CacheFlight] { flights.values.flatMap { $0.values } }
 
@@ -73,14 +76,40 @@ final class FlightRegistry: Sendable {
         }
     }
 
-    /// How many ended ones are remembered.
+    /// How many ended ones are remembered, and how many responses that were not shareable.
     private static let memory = 256
+    /// The time for which requests do not wait for each other after a response that was not shareable.
+    private static let unshareableTime = Duration.seconds(60)
 
     /// Guards the above: requests that begin, and transfers that end.
     private let state = Mutex(State())
 
     /// How many have ended: to be asked before looking into the store.
     var endCount: UInt64 { state.withLock { $0.endCount } }
+
+    /// Whether requests for a resource may wait for one response: not for a while after one that was not shareable, since each
+    /// would wait for the head of another's response and then ask for itself.
+    func mayShare(_ key: CacheKey) -> Bool {
+        state.withLock { state in
+            guard !state.unshareable.isEmpty, let end = state.unshareable[key] else { return true }
+            guard end <= MonotonicTime.now() else { return false }
+            state.unshareable[key] = nil
+            return true
+        }
+    }
+
+    /// Notes whether the last response of a resource could be shared.
+    func note(_ key: CacheKey, isShareable: Bool) {
+        state.withLock { state in
+            guard !isShareable else {
+                if !state.unshareable.isEmpty { state.unshareable[key] = nil }
+                return
+            }
+            // Of very many at once none is remembered for long.
+            if state.unshareable.count >= FlightRegistry.memory { state.unshareable = [:] }
+            state.unshareable[key] = MonotonicTime.now().advanced(by: FlightRegistry.unshareableTime)
+        }
+    }
 
     /// How many requests take part in what is under way.
     var memberCount: Int {
