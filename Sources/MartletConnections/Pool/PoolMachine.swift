@@ -9,7 +9,8 @@
 /// 2. Else it waits, and a dial is made for it unless a limit forbids. When only the total limit does, the
 ///    connection of another host that has been idle the longest is closed to make room.
 /// 3. A connection that becomes free, or is just made, goes to the first waiting request of its host, whoever caused
-///    its dial, unless it has to make room for another host (rule 4). The order is first come, first served within a priority, or last come, first served for those that
+///    its dial, unless it has to make room for another host (rule 4). The order is first come, first served within
+///    a priority, or last come, first served for those that
 ///    ask for it; waiting raises the priority (``PoolLimits/ageingInterval``), and it can be changed meanwhile.
 /// 4. A place that becomes free below the total limit goes to the first request, of all hosts, without a dial. A
 ///    free connection is closed for a request to another host that comes first and is more urgent, or that came
