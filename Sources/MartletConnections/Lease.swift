@@ -40,6 +40,17 @@ package final class Lease: IdleWatcher {
         pool.release(self, isReusable: isReusable, at: now ?? MonotonicTime.now())
     }
 
+    /// Stops counting the connection against the pool's limits, until it is given back at the latest.
+    func exempt() {
+        guard !isReleased.load(ordering: .relaxed) else { return }
+        pool.exempt(id)
+    }
+
+    /// Counts the connection against the pool's limits again.
+    func endExemption() {
+        pool.endExemption(id)
+    }
+
     /// Gives up a connection on which nothing was begun, and which whoever has it does not want; its pool does the rest.
     func refuse() {
         isReleased.store(true, ordering: .relaxed)

@@ -53,7 +53,9 @@ extension HTTPSession {
         return try await run(call, control) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
             let body = ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount)
-            return try await handle(DetailedResponse(answer: answer, body: body))
+            return try await UserCode.handle(control, core) {
+                try await handle(DetailedResponse(answer: answer, body: body))
+            }
         }
     }
 

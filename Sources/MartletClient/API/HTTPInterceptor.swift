@@ -1,7 +1,11 @@
 /// Changes requests before they go out, and decides about sending them again: signatures, tracing fields, rules of one's own.
 ///
-/// Every function has a default that does nothing. They run on the call's task, one after the other in the order of
-/// ``SessionConfiguration/interceptors``; what they throw is what the call throws. They may make calls of their own.
+/// Every function has a default that does nothing. The call waits for each in turn, in the order of
+/// ``SessionConfiguration/interceptors``; what they throw is what the call throws. They may make calls of their own, on the
+/// same session and to the same host as well.
+///
+/// The asynchronous functions run in tasks of their own. When the call is cancelled, the session is invalidated or the
+/// total clock runs out, the task is cancelled, and the call ends without waiting for it.
 public protocol HTTPInterceptor: Sendable {
     /// The request to send in place of this one: asked before each that goes out, so also before those that follow a redirect,
     /// a challenge or a failure.

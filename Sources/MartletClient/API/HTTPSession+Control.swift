@@ -35,20 +35,23 @@ extension HTTPSession {
 
     /// Lets the calls that run end, then closes all connections. New calls throw at once; views share the end.
     ///
-    /// It waits for those calls, so it must not be awaited by one of them, as in the closure of a stream.
+    /// Awaited by code of a call that runs, such as the closure of a stream, it waits for the other calls only; the
+    /// session is closed when that call has ended.
     public func finishAndInvalidate() async {
         await invalidate(cancelling: false)
     }
 
     /// Cancels the calls that run and closes all connections; returns when they have ended. New calls throw at once;
     /// views share the end.
+    ///
+    /// Awaited by code of a call that runs, such as a handler or the closure of a stream, it does not wait for that call,
+    /// which ends with `CancellationError` like the others.
     public func invalidateAndCancel() async {
         await invalidate(cancelling: true)
     }
 
     private func invalidate(cancelling: Bool) async {
-        if await core.invalidate(cancelling: cancelling) {
-            await configuration.delegate?.sessionInvalidated()
-        }
+        let delegate = configuration.delegate
+        await core.invalidate(cancelling: cancelling) { await delegate?.sessionInvalidated() }
     }
 }

@@ -41,7 +41,7 @@ extension HTTPSession {
         } catch let failure {
             let error = AnswerRefusal.reason(of: failure)
             logFailure(of: call, error)
-            throw await settings.mapped(error)
+            throw await settings.mapped(error, UserCode(call, control: control, loop: core.loop))
         }
     }
 

@@ -106,7 +106,7 @@ public actor HTTPSession {
             if !control.isExposed, let received = try answer.receivedBody(upTo: smallest) {
                 body = received.bytes
                 if !body.isEmpty, let observer = answer.call.observer {
-                    await observer.bodyReceived(body.count)
+                    try await observer.bodyReceived(body.count, from: answer.channel)
                 }
                 if received.isWhole { return answer.exchange(with: body, isCollected: true) }
             }
@@ -180,9 +180,11 @@ public actor HTTPSession {
         return try await run(call, control) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
             if let validator = validate ?? call.validator { try await validator.admit(answer, reader) }
-            return try await handle(
-                HeadConversion.response(answer.head),
-                ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount))
+            return try await UserCode.handle(control, core) {
+                try await handle(
+                    HeadConversion.response(answer.head),
+                    ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount))
+            }
         }
     }
 

@@ -42,6 +42,14 @@ enum BodyChannel: Sendable {
         }
     }
 
+    /// The exchange that may hold a connection for the body; `nil` where nothing is received.
+    var heldExchange: Exchange? {
+        switch self {
+        case .exchange(let exchange): exchange
+        case .cache(let body): body.exchange
+        }
+    }
+
     /// Whether the connection had carried another exchange before.
     var isReused: Bool {
         if case .exchange(let exchange) = self { exchange.isReused } else { false }

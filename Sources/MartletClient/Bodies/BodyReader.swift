@@ -85,7 +85,7 @@ final class BodyReader: Sendable {
 
     private func deliver(_ piece: [UInt8]) async throws -> [UInt8] {
         try delivered(piece)
-        if let observer = call.observer { await observer.bodyReceived(piece.count) }
+        if let observer = call.observer { try await observer.bodyReceived(piece.count, from: channel) }
         return piece
     }
 
@@ -325,7 +325,7 @@ final class BodyReader: Sendable {
             case .bytes(let count):
                 control.download?.update { $0.completedByteCount += UInt64(count) }
                 try delivered(count)
-                if let observer = call.observer { await observer.bodyReceived(count) }
+                if let observer = call.observer { try await observer.bodyReceived(count, from: channel) }
             case .end: return false
             case .wouldBlock: continue
             }

@@ -1,4 +1,5 @@
 import MartletCache
+import MartletConnections
 import MartletTransport
 import MartletWire
 import Synchronization
@@ -51,6 +52,11 @@ final class CachedBody: Sendable {
 
     /// Which stored body it is.
     var representation: UInt64? { stored?.representation ?? flight?.representation }
+
+    /// The exchange of the transfer that it comes by.
+    var exchange: Exchange? {
+        if case .exchange(let exchange) = flight?.answer?.network.channel { exchange } else { nil }
+    }
 
     /// Fields behind the body.
     var trailers: FieldBlock? {

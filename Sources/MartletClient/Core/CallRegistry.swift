@@ -12,11 +12,32 @@ final class CallRegistry: Sendable {
         var vacant: [Int] = []
         /// Who waits for the last call's end.
         var waiters: [Waiter<Void>] = []
+        /// The calls whose own code waits for the end of the others.
+        var excused: [TransferControl] = []
+        /// The waits of those.
+        var innerWaiters: [Waiter<Void>] = []
         /// Who waits for another number of calls.
         var watchers: [UInt64: Waiter<Void>] = [:]
         var lastWatcher: UInt64 = 0
 
         var runningCount: Int { running.count - vacant.count }
+
+        /// Takes the waits that are over.
+        mutating func takeWaiters() -> [Waiter<Void>] {
+            guard isInvalidated else { return [] }
+            var taken: [Waiter<Void>] = []
+            if runningCount == 0 {
+                taken = waiters
+                waiters = []
+            }
+            if !innerWaiters.isEmpty,
+                running.allSatisfy({ call in call == nil || excused.contains { $0 === call } })
+            {
+                taken += innerWaiters
+                innerWaiters = []
+            }
+            return taken
+        }
 
         mutating func takeWatchers() -> [UInt64: Waiter<Void>] {
             guard !watchers.isEmpty else { return [:] }
@@ -50,16 +71,12 @@ final class CallRegistry: Sendable {
 
     /// Notes the end of a call.
     func leave(_ number: Int) {
-        let (waiters, watchers) = state.withLock { state -> ([Waiter<Void>]?, [UInt64: Waiter<Void>]) in
+        let (waiters, watchers) = state.withLock { state -> ([Waiter<Void>], [UInt64: Waiter<Void>]) in
             state.running[number] = nil
             state.vacant.append(number)
-            let watchers = state.takeWatchers()
-            guard state.isInvalidated, state.runningCount == 0 else { return (nil, watchers) }
-            defer { state.waiters = [] }
-            return (state.waiters, watchers)
+            return (state.takeWaiters(), state.takeWatchers())
         }
         for watcher in watchers.values { watcher.resume(returning: ()) }
-        guard let waiters else { return }
         for waiter in waiters { waiter.resume(returning: ()) }
     }
 
@@ -72,15 +89,33 @@ final class CallRegistry: Sendable {
         }
     }
 
-    /// Waits until no call runs.
-    func waitUntilEmpty() async {
+    /// Whether the session was invalidated.
+    var isInvalidated: Bool {
+        state.withLock { $0.isInvalidated }
+    }
+
+    /// Those of some calls that run here.
+    func running(_ calls: [TransferControl]) -> [TransferControl] {
+        guard !calls.isEmpty else { return [] }
+        return state.withLock { state in
+            calls.filter { call in state.running.contains { $0 === call } }
+        }
+    }
+
+    /// Waits until no call runs; after an invalidation.
+    /// - Parameter calls: The calls whose code waits. Neither this wait nor another like it waits for them.
+    func waitUntilEmpty(except calls: [TransferControl] = []) async {
         await suspend { (waiter: Waiter<Void>) in
-            let isOver = state.withLock { state in
-                if state.runningCount == 0 { return true }
-                state.waiters.append(waiter)
-                return false
+            let waiters = state.withLock { state in
+                if calls.isEmpty {
+                    state.waiters.append(waiter)
+                } else {
+                    state.excused += calls
+                    state.innerWaiters.append(waiter)
+                }
+                return state.takeWaiters()
             }
-            if isOver { waiter.resume(returning: ()) }
+            for waiter in waiters { waiter.resume(returning: ()) }
         }
     }
 

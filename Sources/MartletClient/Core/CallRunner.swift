@@ -61,7 +61,12 @@ struct CallRunner: Sendable {
 
     @inline(never)
     private func body(of composer: RequestComposer) async throws -> RequestComposer.PreparedBody {
-        try await composer.prepareBody()
+        let prepared = try await composer.prepareBody()
+        guard case .source(let source, 0?) = prepared.body else { return prepared }
+        try await UserCode(call, control: control, loop: core.loop).run("the body's sequence", .preparing) {
+            try await composer.confirmEmpty(source)
+        }
+        return RequestComposer.PreparedBody(body: .bytes([]), length: 0)
     }
 
     @inline(never)

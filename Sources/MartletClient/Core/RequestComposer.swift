@@ -208,9 +208,13 @@ struct RequestComposer {
 
     /// Opens the body: finds its length, and checks what the caller said about it.
     func prepareBody() async throws(HTTPError) -> PreparedBody {
-        let prepared = try framed(try await open())
-        guard case .source(let source, 0?) = prepared.body else { return prepared }
-        // The head of an empty body is the whole request: that the source has no bytes must be known before it is sent.
+        try framed(try await open())
+    }
+
+    /// Reads a source that is said to have no bytes.
+    ///
+    /// The head of an empty body is the whole request, so this must be known before the request is sent.
+    func confirmEmpty(_ source: any BodySource) async throws(HTTPError) {
         do {
             while let piece = try await source.next() {
                 if piece.isEmpty { continue }
@@ -224,7 +228,6 @@ struct RequestComposer {
                 ?? ExchangeError(cause: .source(error), phase: .sending, wasSent: false)
             throw HTTPError(failure, call: call, attempts: 1)
         }
-        return PreparedBody(body: .bytes([]), length: 0)
     }
 
     /// The body, where nothing has to be waited for to open it, as for most; `nil` where something has.

@@ -56,16 +56,32 @@ package final class SessionCore: Sendable {
     var runningCount: Int { calls.runningCount }
 
     /// Refuses further calls; cancels those that run, if asked to; returns when all have ended and nothing is open.
-    /// - Returns: Whether this was the first time.
-    func invalidate(cancelling: Bool) async -> Bool {
+    ///
+    /// Code of a call that runs does not wait for that call, nor for others whose code waits here: the session is closed when
+    /// the last of these has ended.
+    /// - Parameter ended: Called when the session is closed, the first time.
+    func invalidate(cancelling: Bool, _ ended: @escaping @Sendable () async -> Void) async {
         let (running, isFirst) = calls.invalidate()
         if cancelling {
             for control in running { control.cancel() }
         }
+        let own = calls.running(UserCode.enclosingCalls)
+        guard own.isEmpty else {
+            // Unstructured, because it waits for the very call that this one is made in.
+            Task {
+                await close()
+                if isFirst { await ended() }
+            }
+            return await calls.waitUntilEmpty(except: own)
+        }
+        await close()
+        if isFirst { await ended() }
+    }
+
+    private func close() async {
         await calls.waitUntilEmpty()
         pool.shutDown()
         events.end(with: SessionEvent(.sessionInvalidated))
         calls.end()
-        return isFirst
     }
 }

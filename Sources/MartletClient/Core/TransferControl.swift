@@ -20,6 +20,8 @@ package final class TransferControl: TransferGate {
         var activity = Activity.none
         var waiters: [UInt64: OneShot<Void>] = [:]
         var lastWaiter: UInt64 = 0
+        /// Waits for code of the program, which a cancel ends.
+        var userWaits: [UInt64: any InterruptibleWait] = [:]
         /// The number of the call's own limit of bandwidth.
         var transfer: UInt64?
         /// Where the answer's body goes, where it is to become a download.
@@ -93,12 +95,30 @@ package final class TransferControl: TransferGate {
 
     /// Cancels the call, once and for all.
     package func cancel() {
-        let (activity, waiters) = state.withLock { state -> (Activity, [OneShot<Void>]) in
+        let (activity, waiters, waits) = state.withLock {
+            state -> (Activity, [OneShot<Void>], [any InterruptibleWait]) in
             state.isCancelled = true
-            return (state.activity, Array(state.waiters.values))
+            return (state.activity, Array(state.waiters.values), Array(state.userWaits.values))
         }
         TransferControl.interrupt(activity)
         for waiter in waiters { waiter.fulfil(()) }
+        for wait in waits { wait.interrupt() }
+    }
+
+    /// Notes a wait for code of the program, and ends it at once if the call was cancelled before.
+    func beginWait(_ wait: any InterruptibleWait) -> UInt64 {
+        let (number, isCancelled) = state.withLock { state in
+            state.lastWaiter += 1
+            state.userWaits[state.lastWaiter] = wait
+            return (state.lastWaiter, state.isCancelled)
+        }
+        if isCancelled { wait.interrupt() }
+        return number
+    }
+
+    /// Forgets a wait that has ended.
+    func endWait(_ number: UInt64) {
+        _ = state.withLock { $0.userWaits.removeValue(forKey: number) }
     }
 
     private static func interrupt(_ activity: Activity) {

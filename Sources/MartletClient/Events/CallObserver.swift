@@ -24,6 +24,7 @@ final class CallObserver: Sendable {
     private let interceptors: [any HTTPInterceptor]
     private let instruments: [any CallInstrument]
     private let isDownload: Bool
+    private let userCode: UserCode
     /// Guards what contexts say: the call's tasks.
     private let counts = Mutex(Counts())
 
@@ -40,6 +41,7 @@ final class CallObserver: Sendable {
         instruments = settings.instruments(for: call, pool: core.pool)
         upload = delegate != nil && call.body.isPresent ? ProgressState() : nil
         self.isDownload = isDownload
+        userCode = UserCode(call, control: control, loop: core.loop)
     }
 
     // MARK: Telling
@@ -121,7 +123,8 @@ final class CallObserver: Sendable {
         guard let upload, let delegate else { return true }
         var isComplete = false
         for await progress in ProgressSequence(state: upload) {
-            await delegate.bodySent(progress, in: context)
+            let context = context
+            await userCode.tell { await delegate.bodySent(progress, in: context) }
             isComplete = progress.isFinished
         }
         return isComplete
@@ -135,7 +138,8 @@ final class CallObserver: Sendable {
     /// Tells the delegate the last state of the request's body, which a cancelled ``tellUpload()`` has not.
     func tellUploadEnd() async {
         guard let upload, let delegate else { return }
-        await delegate.bodySent(upload.value, in: context)
+        let (progress, context) = (upload.value, context)
+        await userCode.tell { await delegate.bodySent(progress, in: context) }
     }
 
     /// Tells that the answer is there, and asks what becomes of it.
@@ -143,7 +147,13 @@ final class CallObserver: Sendable {
     func admit(_ answer: Answer, _ control: TransferControl) async throws -> Answer {
         tell(.responseReceived(status: answer.head.status, byteCount: answer.announcedByteCount))
         guard let delegate else { return answer }
-        let disposition = try await delegate.received(HeadConversion.response(answer.head), in: context)
+        let (response, context) = (HeadConversion.response(answer.head), context)
+        let disposition = try await userCode.run(
+            "the delegate's received(_:in:)", .evaluating, holding: answer.channel.heldExchange,
+            sentCount: context.sentCount
+        ) {
+            try await delegate.received(response, in: context)
+        }
         if control.isCancelled { throw CancellationError() }
         switch disposition {
         case .allow: return answer
@@ -158,7 +168,7 @@ final class CallObserver: Sendable {
             let download = FileDownload(
                 path: path, overwrites: overwrites, origin: answer.call.url.origin.description)
             try await download.write(reader)
-            await delegate.downloadFinished(at: path, in: context)
+            await downloadFinished(at: path)
             return answer.emptied
         }
     }
@@ -167,15 +177,30 @@ final class CallObserver: Sendable {
     func destination(of answer: Answer, proposed: FilePath) async throws -> FilePath {
         guard let delegate else { return proposed }
         let response = HeadConversion.response(answer.head)
-        return try await delegate.destination(of: response, proposed: proposed, in: context) ?? proposed
+        let context = context
+        return try await userCode.run(
+            "the delegate's destination(of:proposed:in:)", .evaluating, holding: answer.channel.heldExchange,
+            sentCount: context.sentCount
+        ) {
+            try await delegate.destination(of: response, proposed: proposed, in: context) ?? proposed
+        }
     }
 
     func downloadFinished(at path: FilePath) async {
-        await delegate?.downloadFinished(at: path, in: context)
+        guard let delegate else { return }
+        let context = context
+        await userCode.tell { await delegate.downloadFinished(at: path, in: context) }
     }
 
-    func bodyReceived(_ byteCount: Int) async {
-        await delegate?.bodyReceived(byteCount, in: context)
+    func bodyReceived(_ byteCount: Int, from channel: BodyChannel) async throws {
+        guard let delegate else { return }
+        let context = context
+        try await userCode.run(
+            "the delegate's bodyReceived(_:in:)", .receivingBody, holding: channel.heldExchange,
+            sentCount: context.sentCount
+        ) {
+            await delegate.bodyReceived(byteCount, in: context)
+        }
     }
 
     // MARK: The end
@@ -186,14 +211,19 @@ final class CallObserver: Sendable {
         tell(.finished(metrics.bare))
         counts.withLock { $0.isOver = true }
         guard let delegate else { return }
-        await delegate.collected(metrics, in: context)
-        await delegate.completed(.answered(exchange), in: context)
+        let context = context
+        await userCode.tell {
+            await delegate.collected(metrics, in: context)
+            await delegate.completed(.answered(exchange), in: context)
+        }
     }
 
     /// Tells that the call failed.
     func failed(_ error: any Error) async {
         tell(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
         counts.withLock { $0.isOver = true }
-        await delegate?.completed(.failed(error), in: context)
+        guard let delegate else { return }
+        let context = context
+        await userCode.tell { await delegate.completed(.failed(error), in: context) }
     }
 }

@@ -2,9 +2,14 @@ public import SystemPackage
 
 /// Accompanies the calls of a session: is asked what to do at certain points, and told what happens.
 ///
-/// Every function has a default that changes nothing. They run on the call's task, which waits for them: a slow delegate
-/// slows its call, and bodies are held by the TCP window meanwhile. The exception is ``bodySent(_:in:)``, which runs beside
-/// the others. What a function that asks throws is what the call throws. They may make calls of their own.
+/// Every function has a default that changes nothing. The call waits for them: a slow delegate slows its call, and
+/// bodies are held by the TCP window meanwhile. The exception is ``bodySent(_:in:)``, which runs beside the others. What a
+/// function that asks throws is what the call throws. They may make calls of their own, on the same session and to the same
+/// host as well.
+///
+/// Each runs in a task of its own. When the call is cancelled, the session is invalidated or the total clock runs out, the
+/// task is cancelled, and the call ends without waiting for it. The functions that are told of the end of such a call have
+/// one second.
 ///
 /// A session holds its delegate for as long as it lives, and so do its views, unless they have one of their own. A call
 /// that cannot even begin, because its URL is none or the session was invalidated, is not seen here.

@@ -13,8 +13,10 @@ public protocol HTTPErrorMapping: Sendable {
 
 extension SessionSettings {
     /// What is thrown in place of an error.
-    func mapped(_ error: any Error) async -> any Error {
+    /// - Parameter userCode: That of the call that failed; `nil` where there was none.
+    func mapped(_ error: any Error, _ userCode: @autoclosure () -> UserCode? = nil) async -> any Error {
         guard let mapper = configuration.errorMapper, let error = error as? HTTPError else { return error }
-        return await mapper.error(for: error)
+        guard let userCode = userCode() else { return await mapper.error(for: error) }
+        return await userCode.tell { await mapper.error(for: error) } ?? error
     }
 }

@@ -48,9 +48,11 @@ extension HTTPHost {
             let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
             if validates { try await ResponseValidator.success.admit(answer, reader) }
             if let validator = call.validator { try await validator.admit(answer, reader) }
-            return try await handle(
-                HeadConversion.response(answer.head),
-                ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount))
+            return try await UserCode.handle(control, session.core) {
+                try await handle(
+                    HeadConversion.response(answer.head),
+                    ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount))
+            }
         }
     }
 

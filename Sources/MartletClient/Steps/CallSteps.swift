@@ -25,6 +25,9 @@ struct CallSteps {
     /// Whether the delegate has given the request at hand a body to be sent again.
     private var hasNewBody = false
     private var authentication: AuthenticationFlow?
+    private let userCode: UserCode
+    /// The exchange whose response is being decided about.
+    private var held: Exchange?
     /// Whether what is stored is left alone, since it turned out damaged.
     private var ignoresStored = false
 
@@ -34,12 +37,14 @@ struct CallSteps {
         self.control = control
         self.call = call
         observer = call.observer
+        userCode = UserCode(call, control: control, loop: core.loop)
         if let settings = CallSteps.authentication(of: call), !settings.isEmpty {
             authentication = AuthenticationFlow(
                 AuthenticationMachine(
                     party: .origin, settings: settings, memory: core.authenticationMemory,
                     firstOrigin: call.url.origin,
-                    trustsOtherOrigins: call.redirectPolicy.trustsOtherOrigins))
+                    trustsOtherOrigins: call.redirectPolicy.trustsOtherOrigins),
+                userCode)
         }
         if let budget = call.retryPolicy.budget, call.retryPolicy.attempts > 1 {
             core.retryBudget.deposit(budget)
@@ -116,7 +121,12 @@ struct CallSteps {
         var request = call
         observer?.note(sentCount: sentCount, redirectCount: redirectCount)
         for interceptor in call.settings.configuration.interceptors {
-            let adapted = try await interceptor.adapt(request.publicRequest, in: context())
+            let (given, context) = (request.publicRequest, context())
+            let adapted = try await userCode.run(
+                "the interceptor's adapt(_:in:)", .preparing, sentCount: sentCount
+            ) {
+                try await interceptor.adapt(given, in: context)
+            }
             request = try request.adapted(adapted)
         }
         if let observer {
@@ -164,6 +174,14 @@ struct CallSteps {
     /// Whether another request follows an answer; it is made ready then, and the answer given up.
     private mutating func leadsOn(_ answer: Answer, from request: Call) async throws -> Bool {
         let head = answer.head
+        if mayAskProgram(about: head) {
+            // What leads on is brief, and worth a moment; another response must not be held up.
+            let leadsOn = head.status >= 300 || answer.announcedByteCount != nil
+            await answer.channel.heldExchange?.readAhead(
+                until: leadsOn ? MonotonicTime.now().advanced(by: CallSteps.patience) : nil)
+        }
+        held = answer.channel.heldExchange
+        defer { held = nil }
         observer?.note(sentCount: sentCount, redirectCount: redirectCount)
         if head.status == 401, authentication != nil { _ = try await isRepeatable(request) }
         if try await isChallenged(by: head, request) {
@@ -199,6 +217,12 @@ struct CallSteps {
         return true
     }
 
+    /// Whether code of the program may decide about a response.
+    private func mayAskProgram(about head: ResponseHead) -> Bool {
+        if observer?.delegate != nil || !call.settings.configuration.interceptors.isEmpty { return true }
+        return head.status == 401 && authentication?.asksProgram == true
+    }
+
     private mutating func decision(
         by rule: RedirectRule, about head: ResponseHead, _ request: Call
     ) async throws -> RedirectRule.Decision {
@@ -226,9 +250,15 @@ struct CallSteps {
         if redirect.url.origin != call.url.origin { redirect.leavesOrigin = true }
         let next = try call.redirected(redirect, by: rule)
         guard let observer, let delegate = observer.delegate else { return next }
-        let chosen = try await delegate.redirect(
-            by: HeadConversion.response(head), from: request.publicRequest, to: next.publicRequest,
-            in: observer.context)
+        let (response, given, proposed) = (
+            HeadConversion.response(head), request.publicRequest, next.publicRequest
+        )
+        let context = observer.context
+        let chosen = try await userCode.run(
+            "the delegate's redirect(by:from:to:in:)", .evaluating, holding: held, sentCount: sentCount
+        ) {
+            try await delegate.redirect(by: response, from: given, to: proposed, in: context)
+        }
         if control.isCancelled { throw CancellationError() }
         return try chosen.map { try next.adapted($0) }
     }
@@ -246,9 +276,14 @@ struct CallSteps {
     /// Whether the request can be sent again; where its body is gone, the delegate is asked for another one.
     private mutating func isRepeatable(_ request: Call) async throws -> Bool {
         if hasNewBody || request.body.takeBack() { return true }
-        guard let observer, let delegate = observer.delegate,
-            let body = try await delegate.newBody(for: request.publicRequest, in: observer.context)
-        else { return false }
+        guard let observer, let delegate = observer.delegate else { return false }
+        let (given, context) = (request.publicRequest, observer.context)
+        let body = try await userCode.run(
+            "the delegate's newBody(for:in:)", .evaluating, holding: held, sentCount: sentCount
+        ) {
+            try await delegate.newBody(for: given, in: context)
+        }
+        guard let body else { return false }
         call = call.with(body)
         hasNewBody = true
         return true
@@ -261,7 +296,8 @@ struct CallSteps {
             if hasNewBody { authenticated.isRepeatable = true }
             return try await authentication?.isResent(
                 authenticated,
-                after: AuthenticationAnswer(status: head.status, fields: head.fields, party: .origin))
+                after: AuthenticationAnswer(status: head.status, fields: head.fields, party: .origin),
+                holding: held)
                 ?? false
         } catch let error as AuthenticationError {
             throw HTTPError(
@@ -334,7 +370,13 @@ struct CallSteps {
         // Made only where somebody looks at it.
         let outcome = outcome()
         for interceptor in interceptors {
-            if case .again(let delay) = try await interceptor.verdict(on: outcome, in: context()) {
+            let context = context()
+            let verdict = try await userCode.run(
+                "the interceptor's verdict(on:in:)", .evaluating, holding: held, sentCount: sentCount
+            ) {
+                try await interceptor.verdict(on: outcome, in: context)
+            }
+            if case .again(let delay) = verdict {
                 guard try await isRepeatable(request) else { return nil }
                 interceptorRetryCount += 1
                 return delay.bounded

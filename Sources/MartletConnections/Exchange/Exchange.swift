@@ -27,6 +27,24 @@ package final class Exchange: Sendable {
         var headResumed: MonotonicTime?
         /// When it must be over, where that was said later.
         var totalDeadline: MonotonicTime?
+        /// The part of the body that was read ahead and not handed out.
+        var ahead: BodyAhead?
+        var aheadOffset = 0
+
+        /// Hands out bytes that were read ahead; `nil` where there are none.
+        mutating func takeAhead(into target: ReceiveTarget) -> HTTP1Connection.BodyStep? {
+            guard let ahead else { return nil }
+            let left = ahead.bytes.count - aheadOffset
+            guard left > 0 else {
+                self.ahead = nil
+                return ahead.failure.map { .failure($0) }
+            }
+            let buffer = unsafe target.buffer
+            let count = min(left, buffer.count)
+            unsafe buffer.copyBytes(from: ahead.bytes[aheadOffset..<(aheadOffset + count)])
+            aheadOffset += count
+            return .bytes(count, isLast: false)
+        }
     }
 
     /// The connection.
@@ -35,12 +53,14 @@ package final class Exchange: Sendable {
     package let isReused: Bool
     let lease: Lease
     let givenClocks: ExchangeClocks
-    private let loop: EventLoop
+    let loop: EventLoop
     private let onUpload: (@Sendable (Int) -> Void)?
     let gate: (any TransferGate)?
     let pace: TransferPace?
     /// Guards the above: the exchange's task, the writer's, and whoever cancels.
     let state = Mutex(State())
+    /// Whether a part of the body was read ahead. Read without the lock, since it is `false` for most exchanges.
+    let hasReadAhead = Atomic(false)
 
     /// An exchange on a leased connection.
     /// - Parameters:
@@ -232,8 +252,10 @@ package final class Exchange: Sendable {
     ) throws(ExchangeError) -> BodyAttempt {
         let target = unsafe ReceiveTarget(target)
         // Under the exchange's own lock, so that a reader who overstays cannot read what belongs to the next exchange.
-        let step = state.withLock { state -> HTTP1Connection.BodyStep in
-            if state.isResponseComplete { return .end }
+        let step = state.withLock { state -> HTTP1Connection.BodyStep? in
+            if state.ahead != nil, let step = state.takeAhead(into: target) { return step }
+            // The connection may carry another exchange by now.
+            if state.isResponseComplete { return nil }
             if state.isReleased { return .failure(.transport(.closed)) }
             // A reader for whom there are always bytes never waits, and so is never interrupted.
             if state.isCancelled { return .failure(.cancelled) }
@@ -255,6 +277,7 @@ package final class Exchange: Sendable {
             return .end
         case .failure(let cause): throw blame(cause)
         case .wait: return .wouldBlock
+        case nil: return .end
         }
     }
 
@@ -276,9 +299,14 @@ package final class Exchange: Sendable {
         return body
     }
 
-    /// How many bytes the body can have left at most: the rest of a length, else as many as can be told.
+    /// The most bytes that the next piece of the body can have: what was read ahead, else the rest of a length, else as many
+    /// as can be told.
     package var payloadByteCountBound: Int {
-        connection.payloadByteCountBound
+        if hasReadAhead.load(ordering: .acquiring) {
+            let ahead = state.withLock { state in state.ahead.map { $0.bytes.count - state.aheadOffset } }
+            if let ahead, ahead > 0 { return ahead }
+        }
+        return connection.payloadByteCountBound
     }
 
     /// Waits until reading the body is worth another try; while the transfer is paused, until it goes on.

@@ -22,6 +22,8 @@ struct PoolConnectionRecord: Sendable {
     var isAdopted = false
     /// While dialling: the shell was told to give it up, and has not yet reported its end.
     var isAbandoned = false
+    /// While leased: whether it does not count against the limits, see `exempt`.
+    var isExempt = false
     /// How many requests have held it.
     var uses = 0
     /// When it was made.

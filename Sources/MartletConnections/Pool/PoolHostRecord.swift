@@ -14,6 +14,8 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     var idle = 0
     /// How many connections are in use.
     var leased = 0
+    /// How many of those in use do not count against the limits.
+    var exempt = 0
     /// The idle connection used last.
     var newestIdle = PoolIndex.none
     /// The idle connection used first.
@@ -30,6 +32,8 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     /// How many of them have no dial made for them.
     var uncovered: Int { uncoveredLine.count }
 
-    /// All connections that count against the host's limit.
+    /// All connections to the host.
     var open: Int { dialling + idle + leased }
+    /// Those that count against the host's limit.
+    var counted: Int { open - exempt }
 }

@@ -49,6 +49,8 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     var leasedCount = 0
     var diallingCount = 0
     var waitingCount = 0
+    /// How many connections in use do not count against the limits.
+    var exemptCount = 0
     /// No idle connection has to be closed before this time; may be too early, never too late.
     var earliestDeadline = UInt64.max
     var nextSequence: UInt64 = 0

@@ -7,11 +7,11 @@ extension PoolMachine {
     /// Whether connections have to be closed to get below the limits that concern this host.
     func isOverLimit(_ host: Int) -> Bool {
         // The connection in question may just have been taken off its host's counters, never off the table.
-        connections.count > amounts.total || hosts.records[host].open + 1 > hosts.records[host].limit
+        countedCount > amounts.total || hosts.records[host].counted + 1 > hosts.records[host].limit
     }
 
     /// Whether all hosts together have more connections than they may.
-    var isOverTotals: Bool { connections.count > amounts.total || idleCount > amounts.idleTotal }
+    var isOverTotals: Bool { countedCount > amounts.total || idleCount > amounts.idleTotal }
 
     /// After an event that concerned a host: makes the dials that became possible, forgets the host if it is empty.
     mutating func settle(_ host: Int, _ effects: inout Effects) {
@@ -28,12 +28,12 @@ extension PoolMachine {
     /// Makes dials for hosts as long as there is room below the total limit, or room can be made.
     mutating func dialForBlocked(_ effects: inout Effects) {
         while let host = blocked.first {
-            while connections.count >= amounts.total, oldestIdle != PoolIndex.none {
+            while countedCount >= amounts.total, oldestIdle != PoolIndex.none {
                 let other = connections.records[oldestIdle].host
                 closeIdle(oldestIdle, &effects)
                 forgetIfEmpty(other)
             }
-            guard connections.count < amounts.total else { return }
+            guard countedCount < amounts.total else { return }
             dial(host, &effects)
             reconsider(host)
         }

@@ -21,6 +21,10 @@ extension PoolMachine {
         }
         if recount != counts { faults.append("the pool has \(recount), its counters say \(counts)") }
         if recount.connections != connections.count { faults.append("a connection belongs to no host") }
+        let exempt = connections.records.count { $0.state == .leased && $0.isExempt }
+        if exempt != exemptCount || exempt != hostPlaces.values.reduce(0, { $0 + hosts.records[$1].exempt }) {
+            faults.append("\(exempt) connections are exempt, the counters say \(exemptCount)")
+        }
         if hosts.count != hostPlaces.count { faults.append("the table holds forgotten hosts") }
         if let recent, hostPlaces[recent.key] != recent.host {
             faults.append("\(recent.key) is remembered elsewhere")
@@ -84,7 +88,7 @@ extension PoolMachine {
         of host: PoolHostRecord<Key>, _ key: Key, isDraining: Bool, _ faults: inout [String]
     ) {
         if host.open == 0, host.waiting == 0 { faults.append("\(key) should be forgotten") }
-        if !isDraining, host.open > host.limit { faults.append("\(key) is over its limit") }
+        if !isDraining, host.counted > host.limit { faults.append("\(key) is over its limit") }
         if host.idle > amounts.idlePerHost { faults.append("\(key) has too many idle connections") }
         if host.idle > 0, host.waiting > 0 {
             faults.append("a request to \(key) waits beside an idle connection")
@@ -93,9 +97,9 @@ extension PoolMachine {
             faults.append("a request to \(key) has no dial beside a spare one")
         }
         let isInHeap = host.heapPosition != PoolIndex.none
-        let wants = host.uncovered > 0 && host.open < host.limit && !isShutDown
+        let wants = host.uncovered > 0 && host.counted < host.limit && !isShutDown
         if isInHeap != wants { faults.append("\(key) is in the heap: \(isInHeap), should be: \(wants)") }
-        if wants, connections.count < amounts.total || idleCount > 0 {
+        if wants, countedCount < amounts.total || idleCount > 0 {
             faults.append("a request to \(key) waits though a dial is possible")
         }
         if host.waiting > 0, host.dialling + host.leased == 0, !wants {
@@ -105,7 +109,7 @@ extension PoolMachine {
 
     /// Checks what must hold for the pool as a whole.
     private func checkTotals(isDraining: Bool, _ faults: inout [String]) {
-        if !isDraining, connections.count > amounts.total { faults.append("the pool is over its limit") }
+        if !isDraining, countedCount > amounts.total { faults.append("the pool is over its limit") }
         if idleCount > amounts.idleTotal { faults.append("the pool has too many idle connections") }
         if isShutDown, waitingCount + idleCount > 0 { faults.append("something outlived the shutdown") }
         for (position, host) in blocked.enumerated() {

@@ -64,6 +64,7 @@ extension PoolMachine {
             connections.records[index].waiter = PoolIndex.none
             waiters.remove(waiter)
         }
+        if connections.records[index].isExempt { count(index) }
         hosts.records[connections.records[index].host].leased -= 1
         leasedCount -= 1
     }
@@ -150,7 +151,7 @@ extension PoolMachine {
     /// Closes what one host has idle beyond its limits, the longest idle first.
     mutating func trimIdle(of host: Int, _ effects: inout Effects) {
         while hosts.records[host].idle > 0,
-            hosts.records[host].open > hosts.records[host].limit
+            hosts.records[host].counted > hosts.records[host].limit
                 || hosts.records[host].idle > amounts.idlePerHost
         {
             closeIdle(hosts.records[host].oldestIdle, &effects)

@@ -114,7 +114,7 @@ extension PoolMachine {
         let position = hosts.records[host].heapPosition
         let wants =
             !isShutDown && hosts.records[host].uncovered > 0
-            && hosts.records[host].open < hosts.records[host].limit
+            && hosts.records[host].counted < hosts.records[host].limit
         guard wants, let rank = hosts.records[host].uncoveredLine.firstRank else {
             if position != PoolIndex.none { removeBlocked(at: position) }
             return
