@@ -60,6 +60,14 @@ extension ConnectionPool {
             pool.setPriority(priority, of: id)
         }
 
+        /// Notes that the request was made by calls that run, such as a request in the closure of a stream. It does not wait
+        /// for the connections that these hold.
+        /// - Parameter exchanges: The exchanges of those calls, the outermost first.
+        package func nest(in exchanges: [Exchange]) {
+            let holders = exchanges.filter { $0.lease.pool === pool && !$0.isFinished }.map(\.lease.id)
+            if !holders.isEmpty { pool.nest(id, in: holders) }
+        }
+
         /// Waits for the connection.
         package func lease() async throws(ExchangeError) -> Lease {
             switch await waiter.result.wait(until: totalDeadline, on: pool.loop) {
@@ -67,11 +75,12 @@ extension ConnectionPool {
             case .value(.failure(let error)): throw error
             case .timedOut:
                 let isDialling = pool.isDialling(for: id)
+                let shortage = pool.shortage(of: id)
                 // A connection granted in this very moment finds the place settled and goes back by itself.
                 pool.cancel(id)
                 throw ExchangeError(
                     cause: .timedOut(.total), phase: isDialling ? .connecting : .waiting, wasSent: false,
-                    waited: MonotonicTime.now().since(waiter.start))
+                    waited: MonotonicTime.now().since(waiter.start), shortage: shortage)
             case .interrupted:
                 throw ExchangeError(cause: .cancelled, phase: .waiting, wasSent: false)
             }

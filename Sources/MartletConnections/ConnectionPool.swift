@@ -24,6 +24,8 @@ package final class ConnectionPool: TimerTarget {
         var reusedCount: UInt64 = 0
         var openedCount: UInt64 = 0
         var addresses = AddressLoss()
+        /// When long waits were reported last.
+        var longWaitsReported: MonotonicTime?
 
         /// A dial as it begins, with the time that the request it is made for has for it.
         mutating func beginning(_ dial: PendingDial) -> PendingDial {
@@ -45,10 +47,16 @@ package final class ConnectionPool: TimerTarget {
     let state: Mutex<State>
     let loop: EventLoop
     let alarm = PoolAlarm()
+    let onLongWait: (@Sendable ([LongWait]) -> Void)?
     private let wireLimits: WireLimits
 
     /// An empty pool.
-    package init(limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop) {
+    /// - Parameter onLongWait: Called when requests have waited for ``longWait``, once for each request, on a task of its own.
+    package init(
+        limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop,
+        onLongWait: (@Sendable ([LongWait]) -> Void)? = nil
+    ) {
+        self.onLongWait = onLongWait
         let machine = PoolMachine<ConnectionKey>(limits: limits) { key, limits in
             limits.connections(to: key.destination.host, port: key.destination.port)
         }
@@ -146,6 +154,11 @@ package final class ConnectionPool: TimerTarget {
             }
             let first = min(ticket.waiter.poolDeadline, ticket.waiter.connectDeadline)
             if first != .distantFuture { loop.schedule(ticket.waiter, token: 0, at: first) }
+            if onLongWait != nil {
+                loop.schedule(
+                    ticket.waiter, token: PoolWaiter.longWaitToken,
+                    at: ticket.waiter.start.advanced(by: ConnectionPool.longWait))
+            }
             return .ticket(ticket)
         }
     }
@@ -275,12 +288,13 @@ package final class ConnectionPool: TimerTarget {
                 let later = other > now ? min(deadline, other) : deadline
                 return (later == .distantFuture ? nil : later, nil, nil, nil)
             }
+            let shortage = state.shortage(of: id)
             let cancellation = state.machine.cancelWaiter(id)
             guard case .withdrawn = cancellation.outcome else { return (nil, nil, nil, nil) }
             state.waiters[id] = nil
             let error = ExchangeError(
                 cause: .timedOut(isCovered ? .connect : .poolWait), phase: isCovered ? .connecting : .waiting,
-                wasSent: false, waited: now.since(waiter.start))
+                wasSent: false, waited: now.since(waiter.start), shortage: shortage)
             return (nil, waiter, error, collect(cancellation.effects, &state))
         }
         if let waiter, let error { waiter.result.fulfil(.failure(error)) }

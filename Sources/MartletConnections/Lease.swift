@@ -12,7 +12,7 @@ package final class Lease: IdleWatcher {
     /// Whether it has carried an exchange before.
     package let isReused: Bool
     let id: PoolConnectionID
-    private let pool: ConnectionPool
+    let pool: ConnectionPool
     private let isReleased: Atomic<Bool>
 
     /// A lease.

@@ -15,6 +15,8 @@ final class PoolWaiter: TimerTarget {
     /// Written by the pool under its lock.
     private let connectLimit: Atomic<UInt64>
     let start: MonotonicTime
+    /// Whether its long wait was reported.
+    let isReported = Atomic(false)
     private let id: PoolWaiterID
     private let pool: ConnectionPool
 
@@ -43,7 +45,11 @@ final class PoolWaiter: TimerTarget {
         now.deadline(after: timeout.map { min($0, .longest) + .seconds(1) }).nanoseconds
     }
 
+    /// The token of the timer that reports a long wait; 0 is that of the deadlines.
+    static let longWaitToken: UInt64 = 1
+
     func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
-        pool.waiterTimerFired(id, now: now)
+        token == PoolWaiter.longWaitToken
+            ? pool.longWaitTimerFired(id, now: now) : pool.waiterTimerFired(id, now: now)
     }
 }

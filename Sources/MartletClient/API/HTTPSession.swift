@@ -166,6 +166,10 @@ public actor HTTPSession {
     /// When the closure returns, what is left of the body is taken up if it is small, by a task that nobody waits for;
     /// else the connection is closed. Bodies have no limit here, unless `options` sets one.
     ///
+    /// The closure may make calls on this session. They never wait for the connection that its own call holds: such calls
+    /// are served before others, and one at a time may have a connection above the limits of ``PoolLimits``. This holds
+    /// for the closure's task, its child tasks and tasks made by `Task`, not for detached tasks.
+    ///
     /// - Parameter validate: What the head must be for the closure to be called; `nil` for what `options` or the session
     ///   say. A refusal carries up to 64 KiB of the body, see ``ResponseValidator``.
     /// - Throws: An ``HTTPError``; `CancellationError`; what the closure throws, as it is.

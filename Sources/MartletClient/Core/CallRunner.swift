@@ -87,6 +87,7 @@ struct CallRunner: Sendable {
     @inline(never)
     private func connection(for ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease {
         control.begin(.waiting(ticket))
+        ticket.nest(in: UserCode.enclosingCalls.compactMap(\.exchange))
         do throws(ExchangeError) {
             return try await ticket.lease()
         } catch {

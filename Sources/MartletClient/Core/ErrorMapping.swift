@@ -54,6 +54,7 @@ extension HTTPError {
             self.clock = clock
             message =
                 "the \(clock.rawValue) clock ran out while \(phase.words), after \(HTTPError.text(self.elapsed ?? elapsed))"
+            if let shortage = error.shortage { message += ": \(shortage)" }
         case .cancelled:
             message = "the call was cancelled"
         }

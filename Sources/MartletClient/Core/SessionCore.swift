@@ -1,3 +1,4 @@
+import Logging
 package import MartletConnections
 import MartletTransport
 import MartletWire
@@ -32,8 +33,16 @@ package final class SessionCore: Sendable {
         self.loop = loop
         bandwidth = BandwidthGovernor(limits: configuration.bandwidth, loop: loop)
         concurrency = ConcurrencyControl(limits: configuration.pool, policy: configuration.concurrency)
+        let logger = configuration.logger
         pool = ConnectionPool(
-            limits: concurrency.limits, wireLimits: configuration.wireLimits, loop: loop)
+            limits: concurrency.limits, wireLimits: configuration.wireLimits, loop: loop
+        ) { waits in
+            for wait in waits {
+                logger.notice(
+                    "requests have waited for a connection for more than 10 s",
+                    metadata: ["requests": "\(wait.requestCount)", "reason": "\(wait.shortage)"])
+            }
+        }
         concurrency.govern(
             pool, conditions: configuration.networkConditions, monitor: configuration.networkMonitor)
     }

@@ -68,6 +68,14 @@ package final class TransferControl: TransferGate {
         state.withLock { $0.isCancelled }
     }
 
+    /// The exchange that the call has begun; it may be over.
+    var exchange: Exchange? {
+        state.withLock { state in
+            if case .exchanging(let exchange) = state.activity { return exchange }
+            return nil
+        }
+    }
+
     /// Notes what the call is doing, and interrupts it at once if it was cancelled before.
     func begin(_ activity: Activity) {
         let (isCancelled, priority) = state.withLock { state in

@@ -103,6 +103,7 @@ package struct UserCode: Sendable {
     static func handle<Value>(
         _ control: TransferControl, _ core: SessionCore, _ body: () async throws -> Value
     ) async throws -> Value {
+        control.exchange?.closureBegins()
         let value = try await $enclosingCalls.withValue(enclosingCalls + [control]) { try await body() }
         if control.isCancelled, core.calls.isInvalidated { throw CancellationError() }
         return value

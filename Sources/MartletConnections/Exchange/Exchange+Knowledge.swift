@@ -23,6 +23,11 @@ extension Exchange {
         state.withLock { $0.isReleased }
     }
 
+    /// Notes that a closure gets the body, which may take as long as it likes.
+    package func closureBegins() {
+        if !isFinished { connection.use = .closure }
+    }
+
     /// When the parts of the exchange happened, and how many bytes moved.
     package var timeline: ExchangeTimeline {
         state.withLock { state in

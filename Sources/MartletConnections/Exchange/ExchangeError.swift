@@ -65,14 +65,18 @@ package struct ExchangeError: Error, Sendable {
     package var wasSent: Bool
     /// How long the wait was that a clock ended.
     package var waited: Duration?
+    /// The reason why a request waited for a connection, if that is where it ended.
+    package var shortage: PoolShortage?
     /// The proxy that the failure is about; `nil` where it is about the server, or nobody.
     package var proxy: ProxyServer?
 
     /// An error.
     package init(
-        cause: Cause, phase: Phase, wasSent: Bool, waited: Duration? = nil, proxy: ProxyServer? = nil
+        cause: Cause, phase: Phase, wasSent: Bool, waited: Duration? = nil, proxy: ProxyServer? = nil,
+        shortage: PoolShortage? = nil
     ) {
         self.proxy = proxy
+        self.shortage = shortage
         self.cause = cause
         self.phase = phase
         self.wasSent = wasSent

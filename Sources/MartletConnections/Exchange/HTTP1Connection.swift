@@ -35,6 +35,7 @@ package final class HTTP1Connection: Sendable {
     /// When the last exchange ended, in nanoseconds of the monotonic clock.
     private let concluded = Atomic<UInt64>(0)
     private let isAddressLost = Atomic(false)
+    private let currentUse = Atomic(ConnectionUse.sending.rawValue)
 
     /// A connection on an open stream.
     package init(
@@ -79,10 +80,17 @@ package final class HTTP1Connection: Sendable {
         isAddressLost.load(ordering: .acquiring) ? .addressLost : nil
     }
 
+    /// The purpose it is in use for, for errors of requests that wait for it.
+    var use: ConnectionUse {
+        get { ConnectionUse(rawValue: currentUse.load(ordering: .relaxed)) ?? .sending }
+        set { currentUse.store(newValue.rawValue, ordering: .relaxed) }
+    }
+
     // MARK: The request
 
     /// Begins an exchange.
     func begin(_ request: ExchangeRequest) {
+        use = .sending
         state.withLock { state in
             state.trailers = nil
             state.isRaw = request.isRaw
@@ -95,6 +103,7 @@ package final class HTTP1Connection: Sendable {
 
     /// Notes that the request is out.
     func requestFinished() {
+        if use == .sending { use = .awaitingResponse }
         state.withLock { $0.machine.requestFinished() }
     }
 
@@ -107,9 +116,11 @@ package final class HTTP1Connection: Sendable {
 
     /// Tries to get on to a head.
     func stepHead() -> HeadStep {
-        state.withLock { state in
+        let step = state.withLock { state in
             HTTP1Connection.stepHead(&state.machine, &state.buffer, stream)
         }
+        if case .head = step { use = .receiving }
+        return step
     }
 
     private static func stepHead(

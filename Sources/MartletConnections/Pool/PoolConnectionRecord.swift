@@ -24,6 +24,8 @@ struct PoolConnectionRecord: Sendable {
     var isAbandoned = false
     /// While leased: whether it does not count against the limits, see `exempt`.
     var isExempt = false
+    /// While leased: the request that has a place above the limits because its call holds this connection, or none.
+    var borrower = PoolIndex.none
     /// How many requests have held it.
     var uses = 0
     /// When it was made.

@@ -14,7 +14,7 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     var idle = 0
     /// How many connections are in use.
     var leased = 0
-    /// How many of those in use do not count against the limits.
+    /// How many connections do not count against the limits: exempt ones, and places lent to requests.
     var exempt = 0
     /// The idle connection used last.
     var newestIdle = PoolIndex.none

@@ -7,6 +7,11 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     ///
     /// At least 1; 16 by default. Browsers use 6, AFNetworking 4 and 6, OkHttp 5 requests, async-http-client 8, Go
     /// sets no limit. The limit keeps a burst of requests from looking like an attack to the host.
+    ///
+    /// A call made by the closure of a stream, or by a handler, does not wait for the connection that its own call holds: it
+    /// is served first, and one such call for each connection held may exceed the limits. Waits for other reasons that last
+    /// longer than 10 s are logged with their reason (`notice`), and a call that runs out of time says who holds the
+    /// connections.
     public var connectionsPerHost: Int
 
     /// Other limits than ``connectionsPerHost`` for single hosts; none by default.

@@ -49,8 +49,10 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     var leasedCount = 0
     var diallingCount = 0
     var waitingCount = 0
-    /// How many connections in use do not count against the limits.
+    /// How many connections do not count against the limits.
     var exemptCount = 0
+    /// The waiting requests that were made by calls which hold connections, by their places in the table; see `nest`.
+    var nested: [Int] = []
     /// No idle connection has to be closed before this time; may be too early, never too late.
     var earliestDeadline = UInt64.max
     var nextSequence: UInt64 = 0
@@ -145,7 +147,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         var effects = Effects()
         let host = waiters.records[index].host
         let dial = leaveLine(index)
-        waiters.remove(index)
+        forgetWaiter(index)
         if dial != PoolIndex.none, !passOn(dial) {
             connections.records[dial].isAbandoned = true
             effects.abandon(name(dial))
@@ -192,7 +194,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         if waiter != PoolIndex.none {
             effects.fail(waiterName(waiter))
             _ = leaveLine(waiter)
-            waiters.remove(waiter)
+            forgetWaiter(waiter)
         }
         settle(host, &effects)
         return effects
@@ -226,7 +228,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
             settle(host, &effects)
         } else {
             becomeIdle(index, now: now, &effects)
-            if effects.hasRare || !blocked.isEmpty { settle(host, &effects) }
+            if effects.hasRare || !blocked.isEmpty || !nested.isEmpty { settle(host, &effects) }
         }
         return effects
     }

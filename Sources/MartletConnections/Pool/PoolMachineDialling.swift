@@ -25,8 +25,14 @@ extension PoolMachine {
         forgetIfEmpty(host)
     }
 
-    /// Makes dials for hosts as long as there is room below the total limit, or room can be made.
+    /// Makes the dials that the limits permit, and those that are made above them.
     mutating func dialForBlocked(_ effects: inout Effects) {
+        dialBelowLimit(&effects)
+        if !nested.isEmpty, lendPlaces() { dialBelowLimit(&effects) }
+    }
+
+    /// Makes dials for hosts as long as there is room below the total limit, or room can be made.
+    private mutating func dialBelowLimit(_ effects: inout Effects) {
         while let host = blocked.first {
             while countedCount >= amounts.total, oldestIdle != PoolIndex.none {
                 let other = connections.records[oldestIdle].host

@@ -21,7 +21,16 @@ extension PoolMachine {
         }
         if recount != counts { faults.append("the pool has \(recount), its counters say \(counts)") }
         if recount.connections != connections.count { faults.append("a connection belongs to no host") }
-        let exempt = connections.records.count { $0.state == .leased && $0.isExempt }
+        let lent = connections.records.indices.filter {
+            connections.records[$0].state == .leased && connections.records[$0].borrower != PoolIndex.none
+        }
+        for index in lent where waiters.records[connections.records[index].borrower].lender != index {
+            faults.append("a place is lent to a request that does not have it")
+        }
+        for index in nested where waiters.records[index].holders.isEmpty {
+            faults.append("a request is among the nested ones, and nobody waits for it")
+        }
+        let exempt = connections.records.count { $0.state == .leased && $0.isExempt } + lent.count
         if exempt != exemptCount || exempt != hostPlaces.values.reduce(0, { $0 + hosts.records[$1].exempt }) {
             faults.append("\(exempt) connections are exempt, the counters say \(exemptCount)")
         }

@@ -62,7 +62,10 @@ extension PoolMachine {
         let waiter = connections.records[index].waiter
         if waiter != PoolIndex.none {
             connections.records[index].waiter = PoolIndex.none
-            waiters.remove(waiter)
+            forgetWaiter(waiter)
+        }
+        if connections.records[index].borrower != PoolIndex.none {
+            endLoan(of: connections.records[index].borrower)
         }
         if connections.records[index].isExempt { count(index) }
         hosts.records[connections.records[index].host].leased -= 1

@@ -19,6 +19,7 @@ extension PoolMachine {
         hosts.records[host].line.remove(waiter, &waiters)
         hosts.records[host].uncoveredLine.remove(waiter, &waiters)
         waitingCount -= 1
+        if !waiters.records[waiter].holders.isEmpty { nested.removeAll { $0 == waiter } }
         return dial
     }
 
@@ -83,7 +84,7 @@ extension PoolMachine {
             effects.fail(waiterName(waiter))
             let host = waiters.records[waiter].host
             _ = leaveLine(waiter)
-            waiters.remove(waiter)
+            forgetWaiter(waiter)
             reconsider(host)
             forgetIfEmpty(host)
         }

@@ -11,6 +11,8 @@ struct PoolPlace: Sendable {
     var priority: RequestPriority
     /// Whether it goes before or behind its equals.
     var order = WaitingOrder.firstComeFirstServed
+    /// Whether calls that hold connections wait for the request: it is served before all others.
+    var isNested = false
 
     /// The place as a value that can be compared; the smallest is served first.
     ///
@@ -21,6 +23,7 @@ struct PoolPlace: Sendable {
     /// A request that goes before its equals counts as having come with all others of its ageing interval, and as the
     /// first of them; thereby it is never ahead of one that has waited an interval longer.
     func rank(ageing: UInt64) -> PoolRank {
+        if isNested { return PoolRank(due: 0, behind: 0, turn: sequence) }
         let behind = UInt64(RequestPriority.highest.rawValue - priority.rawValue)
         let (delay, tooLong) = behind.multipliedReportingOverflow(by: ageing)
         let isLastFirst = order == .lastComeFirstServed && ageing > 0
