@@ -83,6 +83,12 @@ static inline int martlet_bio_rewind(BIO *bio) { return (int)BIO_reset(bio); }
 
 static inline int martlet_err_unsupported(void) { return ERR_R_UNSUPPORTED; }
 
+/* Adds an entry to the error queue of the thread. */
+static inline void martlet_err_add(int library, int reason) {
+    ERR_new();
+    ERR_set_error(library, reason, NULL);
+}
+
 /* Keys and certificates */
 
 /* 1 when it is written. */

@@ -34,6 +34,22 @@ struct OpenSSLErrors {
         ERR_clear_error()
     }
 
+    /// Makes a call that may use OpenSSL while another call of OpenSSL runs on this thread, and keeps the entries of the
+    /// outer call for the outer call.
+    ///
+    /// Without this, an inner call that clears the queue takes the outer call's reason away, and one that leaves an entry
+    /// makes the outer call fail.
+    static func preserving<Value, Failure: Error>(
+        _ call: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let outer = ERR_peek_error() == 0 ? nil : drain()
+        defer {
+            ERR_clear_error()
+            for entry in outer?.entries ?? [] { martlet_err_add(entry.library, entry.reason) }
+        }
+        return try call()
+    }
+
     /// Whether one of the entries is of the TLS library and has a reason.
     func contains(_ reason: Int32) -> Bool {
         entries.contains { $0.library == Int32(ERR_LIB_SSL) && $0.reason == reason }

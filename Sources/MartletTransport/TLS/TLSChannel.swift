@@ -69,7 +69,11 @@ final class TLSChannel {
 
     private func receiveSome(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome
     {
-        if let carrier { return unsafe try carrier.read(into: buffer) }
+        if let carrier {
+            return try OpenSSLErrors.preserving { () throws(TransportError) in
+                unsafe try carrier.read(into: buffer)
+            }
+        }
         guard asksKernel else { return unsafe try socket.receive(into: buffer) }
         // The latch stays as it is: at worst it promises bytes that were taken here.
         let result = socket.withDescriptor { descriptor in
@@ -84,13 +88,18 @@ final class TLSChannel {
 
     /// Sends on the socket, or on what lies between.
     func send(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> Int {
-        if let carrier { return unsafe try carrier.write(bytes) }
+        if let carrier {
+            return try OpenSSLErrors.preserving { () throws(TransportError) in
+                unsafe try carrier.write(bytes)
+            }
+        }
         return unsafe try socket.send(bytes)
     }
 
     /// Looks whether anything has come, without taking it.
     func look() -> IdleState {
-        carrier.map { $0.probe() } ?? socket.peek()
+        guard let carrier else { return socket.peek() }
+        return OpenSSLErrors.preserving { carrier.probe() }
     }
 
     /// The channel of a connection, which was noted in it.

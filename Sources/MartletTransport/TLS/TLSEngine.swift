@@ -286,7 +286,7 @@ import COpenSSL
         isBroken = true
         // The socket's failure is the cause only where TLS itself has none to tell: it may have come from the
         // alert that OpenSSL sent about something worse.
-        if errors.entries.isEmpty, let failure = channel.failure { throw failure }
+        if errors.entries.isEmpty, refusal == nil, let failure = channel.failure { throw failure }
         if hasHandshaken, errors.isUnexpectedEnd || (errors.entries.isEmpty && channel.isAtEnd) {
             channel.isAtEnd = true
             return .endOfStream(isClean: false)
@@ -298,12 +298,15 @@ import COpenSSL
         throw error
     }
 
+    /// Why the peer's chain was refused, which ends the handshake: the cause, whatever became of the alert about it.
+    private var refusal: TLSError.Kind? { hasHandshaken ? nil : channel.refusal }
+
     private func kind(of errors: OpenSSLErrors) -> TLSError.Kind {
+        if let refusal { return refusal }
         let verification = unsafe SSL_get_verify_result(ssl)
         if errors.contains(SSL_R_CERTIFICATE_VERIFY_FAILED), verification != Int(X509_V_OK) {
-            return unsafe channel.refusal
-                ?? CertificateVerification.kind(
-                    code: verification, leaf: nil, missingRoots: channel.context.missingRoots)
+            return unsafe CertificateVerification.kind(
+                code: verification, leaf: nil, missingRoots: channel.context.missingRoots)
         }
         if errors.entries.isEmpty, channel.isAtEnd { return .truncated }
         return kind(ofAlert: errors) ?? errors.kind

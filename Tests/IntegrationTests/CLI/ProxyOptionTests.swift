@@ -140,6 +140,36 @@ struct ProxyOptionTests {
         }
     }
 
+    @Test("An origin's certificate is refused with 60 and a pin with 90, also through a proxy over TLS")
+    func refusalsBehindTLS() async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        try await TestOrigin.withOrigin(.tls(), handler: .fixed(.text("x"))) { origin in
+            try await SquidProxy.withServer { squid in
+                let authority = try directory.write(origin.authorityPEM ?? "", to: "origin.pem")
+                let proxy = [
+                    "-x", "https://localhost:\(squid.tlsPort)", "--proxy-cacert",
+                    squid.certificates.authority,
+                ]
+                let pin = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+                for way in [[], proxy] {
+                    for (options, code) in [
+                        (["--cacert", authority], 0), ([], 60),
+                        (["--cacert", authority, "--pinnedpubkey", pin], 90),
+                    ] as [([String], Int32)] {
+                        let arguments = way + options + [origin.url()]
+                        let run = try await Program.run(["-sS"] + arguments)
+                        #expect(run.status == code, "\(arguments): \(run.errors)")
+                        // curl 7.88 loses the reason behind an HTTPS proxy, and exits with 35.
+                        guard way.isEmpty else { continue }
+                        let curl = try await Curl.run(["--noproxy", ""] + arguments)
+                        #expect(curl.exitCode == code, "\(arguments)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test("Exit codes are curl's: 5 for a proxy that cannot be found, 7 not reached, 56 refused")
     func exitCodes() async throws {
         for (proxy, url, code) in [

@@ -53,6 +53,73 @@ struct TLSInTLSTests {
         }
     }
 
+    /// A handshake that one side refuses.
+    enum Refusal: CaseIterable {
+        case unknownAuthority, wrongName, expired, notYetValid, pinMismatch, denied, oldVersion
+    }
+
+    // The outer layer emptied OpenSSL's error queue when the inner one sent its alert, and the reason was lost.
+    @Test(
+        "A server is refused for the same reason with and without TLS around it", arguments: Refusal.allCases)
+    func refusals(_ refusal: Refusal) async throws {
+        var template = CertificateTemplate.loopback
+        var settings = TLSSettings(trust: try Certificates.authority.get().trust)
+        var expected: TLSError.Kind?
+        switch refusal {
+        case .unknownAuthority:
+            settings.trust = try CertificateAuthority(commonName: "Another").trust
+            expected = .unknownAuthority
+        case .wrongName:
+            template = CertificateTemplate(hostNames: ["other.example"])
+            expected = .nameMismatch(["other.example"])
+        case .expired:
+            (template.notBefore, template.notAfter) = (.seconds(-7200), .seconds(-60))
+            expected = .expired
+        case .notYetValid:
+            template.notBefore = .seconds(3600)
+            expected = .notYetValid
+        case .pinMismatch:
+            let other = try PublicKeyPin(of: .text(CertificateAuthority(commonName: "Another").rootPEM))
+            settings.trust = settings.trust.dangerouslyPinningWithoutBackup(other)
+        case .denied:
+            settings.trust = .custom { _, _ in .deny(reason: "not today") }
+            expected = .denied(reason: "not today")
+        case .oldVersion:
+            settings.minimumVersion = .tls13
+            expected = .protocolVersion
+        }
+        let issued = try Certificates.authority.get().issue(template)
+        var serverSettings = TLSServerSettings(identity: issued.identity)
+        if refusal == .oldVersion { serverSettings.maximumVersion = .tls12 }
+        if refusal == .pinMismatch {
+            let chain = [issued.certificateChainPEM, try Certificates.authority.get().rootPEM]
+            expected = .pinMismatch(found: try chain.map { try PublicKeyPin(of: .text($0)) })
+        }
+        let server = try TLSContext.server(serverSettings)
+        let client = try TLSContext(client: settings)
+        let direct = await (try TLSPair()).handshake(client: client, server: server)
+        #expect(direct.clientError?.kind == expected)
+        let nested = try await nestedFault(client, server)
+        #expect(nested == expected)
+    }
+
+    /// Why a client refuses a server behind a proxy over TLS.
+    private func nestedFault(_ client: TLSContext, _ server: TLSContext) async throws -> TLSError.Kind? {
+        let pair = try TLSPair()
+        let outer = await pair.handshake(client: try Certificates.client(), server: try Certificates.server())
+        let (carrier, serverCarrier) = (try outer.client.get(), try outer.server.get())
+        async let accepted = try? TLSStream.accept(
+            socket: pair.server, carrier: serverCarrier, context: server, deadline: TLSPair.soon)
+        let error = await #expect(throws: TransportError.self) {
+            try await TLSStream.connect(
+                socket: pair.client, carrier: carrier, context: client, serverName: "localhost", port: 443,
+                deadline: TLSPair.soon)
+        }
+        await accepted?.close()
+        guard case .tls(let error)? = error else { return nil }
+        return error.kind
+    }
+
     @Test("Megabytes pass both ways at once, and none is lost")
     func transfer() async throws {
         let authority = try CertificateAuthority()
