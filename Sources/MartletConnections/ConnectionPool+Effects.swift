@@ -31,13 +31,17 @@ extension ConnectionPool {
         }
         for dial in effects.dials {
             // The pool does not keep dialers: the request that the dial is made for brings its own.
-            guard let waiter = state.machine.waiter(of: dial.connection),
-                let dialer = state.waiters[waiter]?.dialer
+            guard let id = state.machine.waiter(of: dial.connection), let waiter = state.waiters[id]
             else { continue }
-            let pending = PendingDial(id: dial.connection, key: dial.key, dialer: dialer)
+            work.noteDialling(true, waiter)
+            let pending = PendingDial(id: dial.connection, key: dial.key, dialer: waiter.dialer)
             if let dial = state.gate.admit(pending.id, pending, now: PoolClock.now()) {
                 work.dials.append(state.beginning(dial))
             }
+        }
+        for id in effects.coverageChanges {
+            guard let waiter = state.waiters[id] else { continue }
+            work.noteDialling(state.machine.isDialling(for: id), waiter)
         }
         for id in effects.abandons {
             if let task = state.dials[id] {
@@ -73,8 +77,18 @@ extension ConnectionPool {
             lease.returnUnused()
         }
         for (waiter, error) in work.failures { waiter.result.fulfil(.failure(error)) }
+        for (waiter, deadline) in work.waiterTimers { loop.schedule(waiter, token: 0, at: deadline) }
         for dial in work.dials { begin(dial) }
         if let timer = work.timer { alarm.set(for: self, at: timer) }
+    }
+}
+
+extension ConnectionPool.Work {
+    /// A connection is now being opened for a waiter, or is not any more: another of its clocks runs.
+    fileprivate mutating func noteDialling(_ isDialling: Bool, _ waiter: PoolWaiter) {
+        let now = MonotonicTime.now()
+        let deadline = isDialling ? waiter.clock.dialBegan(at: now) : waiter.clock.dialEnded(at: now)
+        if let deadline { waiterTimers.append((waiter, deadline)) }
     }
 }
 

@@ -31,8 +31,9 @@ package final class ConnectionPool: TimerTarget {
         mutating func beginning(_ dial: PendingDial) -> PendingDial {
             var dial = dial
             let waiter = machine.waiter(of: dial.id).flatMap { waiters[$0] }
-            waiter?.dialBegan(at: MonotonicTime.now())
-            dial.timeout = waiter.map(\.connectTimeout) ?? .seconds(10)
+            // What the dial waited at the gate does not count. The timer that is set may fire before that, and is set again.
+            _ = waiter?.clock.dialBegan(at: MonotonicTime.now())
+            dial.timeout = waiter.map { $0.clock.connectTimeout } ?? .seconds(10)
             return dial
         }
 
@@ -152,8 +153,7 @@ package final class ConnectionPool: TimerTarget {
             guard let ticket = decision.ticket else {
                 throw ExchangeError(cause: .transport(.closed), phase: .waiting, wasSent: false)
             }
-            let first = min(ticket.waiter.poolDeadline, ticket.waiter.connectDeadline)
-            if first != .distantFuture { loop.schedule(ticket.waiter, token: 0, at: first) }
+            if decision.timer != .distantFuture { loop.schedule(ticket.waiter, token: 0, at: decision.timer) }
             if onLongWait != nil {
                 loop.schedule(
                     ticket.waiter, token: PoolWaiter.longWaitToken,
@@ -169,6 +169,8 @@ package final class ConnectionPool: TimerTarget {
     private struct Decision {
         var candidate: Candidate?
         var ticket: Ticket?
+        /// When the timer of the one that waits fires first.
+        var timer = MonotonicTime.distantFuture
         var work: Work?
     }
 
@@ -179,6 +181,7 @@ package final class ConnectionPool: TimerTarget {
         var closes: [HTTP1Connection] = []
         var dials: [PendingDial] = []
         var abandons: [Task<Void, Never>] = []
+        var waiterTimers: [(PoolWaiter, MonotonicTime)] = []
         var timer: MonotonicTime?
     }
 
@@ -205,6 +208,9 @@ package final class ConnectionPool: TimerTarget {
                 id: id, pool: self, dialer: dialer, connectTimeout: request.connectTimeout,
                 poolTimeout: request.poolTimeout, now: request.start)
             state.waiters[id] = waiter
+            // Another request's dial serves it: that begins for it now, and not when it first asked.
+            if state.machine.isDialling(for: id) { _ = waiter.clock.dialBegan(at: MonotonicTime.now()) }
+            decision.timer = waiter.clock.firstTimer
             decision.ticket = Ticket(id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline)
         }
         decision.work = collect(admission.effects, &state)
@@ -280,20 +286,18 @@ package final class ConnectionPool: TimerTarget {
         let (next, waiter, error, work) = state.withLock {
             state -> (MonotonicTime?, PoolWaiter?, ExchangeError?, Work?) in
             guard let waiter = state.waiters[id] else { return (nil, nil, nil, nil) }
-            let isCovered = state.machine.isDialling(for: id)
-            let deadline = isCovered ? waiter.connectDeadline : waiter.poolDeadline
-            guard now >= deadline else {
-                // What it waits for may change from one to the other, and neither clock may be missed.
-                let other = isCovered ? waiter.poolDeadline : waiter.connectDeadline
-                let later = other > now ? min(deadline, other) : deadline
-                return (later == .distantFuture ? nil : later, nil, nil, nil)
+            let isDialling = state.machine.isDialling(for: id)
+            let clock: ExchangeError.Clock
+            switch waiter.clock.timerFired(isDialling: isDialling, now: now) {
+            case .goOn(let next): return (next, nil, nil, nil)
+            case .timedOut(let expired): clock = expired
             }
             let shortage = state.shortage(of: id)
             let cancellation = state.machine.cancelWaiter(id)
             guard case .withdrawn = cancellation.outcome else { return (nil, nil, nil, nil) }
             state.waiters[id] = nil
             let error = ExchangeError(
-                cause: .timedOut(isCovered ? .connect : .poolWait), phase: isCovered ? .connecting : .waiting,
+                cause: .timedOut(clock), phase: isDialling ? .connecting : .waiting,
                 wasSent: false, waited: now.since(waiter.start), shortage: shortage)
             return (nil, waiter, error, collect(cancellation.effects, &state))
         }

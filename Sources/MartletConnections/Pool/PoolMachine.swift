@@ -148,7 +148,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         let host = waiters.records[index].host
         let dial = leaveLine(index)
         forgetWaiter(index)
-        if dial != PoolIndex.none, !passOn(dial) {
+        if dial != PoolIndex.none, !passOn(dial, &effects) {
             connections.records[dial].isAbandoned = true
             effects.abandon(name(dial))
         }
@@ -165,9 +165,9 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         guard connections.holds(index, connection.generation), connections.records[index].state == .dialling
         else { return effects }
         let host = connections.records[index].host
+        let owner = connections.records[index].waiter
         // The request that caused a dial was the first of all hosts at that time. An adopted dial has no such claim.
-        let isOwn =
-            connections.records[index].waiter != PoolIndex.none && !connections.records[index].isAdopted
+        let isOwn = owner != PoolIndex.none && !connections.records[index].isAdopted
         endDial(index)
         connections.records[index].openedAt = now
         if isShutDown || isOverLimit(host) || (!isOwn && yieldsPlace(host)) {
@@ -177,6 +177,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         } else {
             becomeIdle(index, now: now, &effects)
         }
+        noteUncovered(owner, &effects)
         settle(host, &effects)
         return effects
     }
@@ -188,13 +189,16 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         guard connections.holds(index, connection.generation), connections.records[index].state == .dialling
         else { return effects }
         let host = connections.records[index].host
-        let waiter = connections.records[index].isAdopted ? PoolIndex.none : connections.records[index].waiter
+        let owner = connections.records[index].waiter
+        let waiter = connections.records[index].isAdopted ? PoolIndex.none : owner
         endDial(index)
         forget(index)  // There is nothing to close.
         if waiter != PoolIndex.none {
             effects.fail(waiterName(waiter))
             _ = leaveLine(waiter)
             forgetWaiter(waiter)
+        } else {
+            noteUncovered(owner, &effects)
         }
         settle(host, &effects)
         return effects

@@ -19,6 +19,7 @@ extension PoolMachine {
         while hosts.records[host].uncovered > 0, hosts.records[host].spareDial != PoolIndex.none {
             let waiter = firstUncovered(of: host)
             guard waiter != PoolIndex.none, coverBySpare(waiter, of: host) else { break }
+            effects.changeCoverage(of: waiterName(waiter))
         }
         reconsider(host)
         dialForBlocked(&effects)
@@ -77,13 +78,22 @@ extension PoolMachine {
         diallingCount -= 1
     }
 
+    /// Reports a request whose dial has ended, if it still waits.
+    func noteUncovered(_ waiter: Int, _ effects: inout Effects) {
+        guard waiter != PoolIndex.none, waiters.records[waiter].connection == PoolIndex.none,
+            waiters.records[waiter].dial == PoolIndex.none
+        else { return }
+        effects.changeCoverage(of: waiterName(waiter))
+    }
+
     /// Passes a dial whose request has left on to the first uncovered one. Returns whether there was one.
-    mutating func passOn(_ index: Int) -> Bool {
+    mutating func passOn(_ index: Int, _ effects: inout Effects) -> Bool {
         let host = connections.records[index].host
         connections.records[index].waiter = PoolIndex.none
         let waiter = firstUncovered(of: host)
         guard waiter != PoolIndex.none else { return false }
         adopt(index, by: waiter)
+        effects.changeCoverage(of: waiterName(waiter))
         return true
     }
 

@@ -23,6 +23,7 @@ extension PoolMachine {
             var closes: [PoolConnectionID] = []
             var dials: [Dial] = []
             var abandons: [PoolConnectionID] = []
+            var coverageChanges: [PoolWaiterID] = []
         }
 
         /// The one request that gets a connection by this event. It holds the connection from now on.
@@ -33,11 +34,13 @@ extension PoolMachine {
         /// Creates effects; nothing at all by default.
         package init(
             grant: PoolGrant? = nil, failures: [PoolWaiterID] = [], closes: [PoolConnectionID] = [],
-            dials: [Dial] = [], abandons: [PoolConnectionID] = []
+            dials: [Dial] = [], abandons: [PoolConnectionID] = [], coverageChanges: [PoolWaiterID] = []
         ) {
             self.grant = grant
-            guard !(failures.isEmpty && closes.isEmpty && dials.isEmpty && abandons.isEmpty) else { return }
-            rare = [Rare(failures: failures, closes: closes, dials: dials, abandons: abandons)]
+            let parts = Rare(
+                failures: failures, closes: closes, dials: dials, abandons: abandons,
+                coverageChanges: coverageChanges)
+            if parts != Rare() { rare = [parts] }
         }
 
         /// Requests that wait no more and have to be told: the failed dial was theirs, or the pool shuts down.
@@ -53,10 +56,15 @@ extension PoolMachine {
         /// limits until then, and one that succeeds nevertheless is used.
         package var abandons: [PoolConnectionID] { rare.first?.abandons ?? [] }
 
+        /// Requests that went on waiting, but for which a dial of another request is made now, or no dial any more. Ask
+        /// ``PoolMachine/isDialling(for:)`` which of the two, and set their clocks.
+        package var coverageChanges: [PoolWaiterID] { rare.first?.coverageChanges ?? [] }
+
         /// Whether there is nothing to do.
         package var isEmpty: Bool { grant == nil && !hasRare }
 
-        /// Whether there is more to do than the grant: failures, closes, dials or abandons.
+        /// Whether there is more to do than the grant: failures, closes, dials, abandons or
+        /// changes of coverage.
         package var hasRare: Bool { !rare.isEmpty }
 
         mutating func fail(_ waiter: PoolWaiterID) {
@@ -77,6 +85,11 @@ extension PoolMachine {
         mutating func abandon(_ connection: PoolConnectionID) {
             makeRare()
             rare[0].abandons.append(connection)
+        }
+
+        mutating func changeCoverage(of waiter: PoolWaiterID) {
+            makeRare()
+            rare[0].coverageChanges.append(waiter)
         }
 
         private mutating func makeRare() {

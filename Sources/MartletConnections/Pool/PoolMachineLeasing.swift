@@ -41,7 +41,7 @@ extension PoolMachine {
     /// Gives a free connection to a waiting request.
     mutating func grant(_ index: Int, to waiter: Int, _ effects: inout Effects) {
         let dial = leaveLine(waiter)
-        if dial != PoolIndex.none, !passOn(dial) { keepSpare(dial) }
+        if dial != PoolIndex.none, !passOn(dial, &effects) { keepSpare(dial) }
         waiters.records[waiter].connection = index
         lease(index, waiters.records[waiter].place)
         connections.records[index].waiter = waiter

@@ -117,6 +117,35 @@ struct PoolLineTests {
         }
     }
 
+    @Test("A call that takes over the dial of a cancelled one is still ended by its connect clock")
+    func clockOfAdoptedDial() async throws {
+        let resolver = GatedResolver()
+        let session = HTTPSession.own { configuration in
+            configuration.resolver = resolver
+            configuration.pool.connectionsPerHost = 1
+        }
+        let first = Task {
+            try await session.get(
+                "http://a.test/", options: RequestOptions(timeouts: .patient(connect: nil)))
+        }
+        #expect(await eventually { resolver.askedCount == 1 })
+        let second = Task {
+            try await session.get(
+                "http://a.test/",
+                options: RequestOptions(timeouts: .patient(connect: .milliseconds(50), total: Patience.long)))
+        }
+        #expect(await eventually { session.poolStatus.waiting == 2 })
+        // The timer of the second call has fired when the clock of a later call to another host has run out.
+        await #expect(throws: HTTPError.self) {
+            try await session.get(
+                "http://b.test/", options: RequestOptions(timeouts: .patient(connect: .milliseconds(1500))))
+        }
+        first.cancel()
+        let error = await #expect(throws: HTTPError.self) { try await second.value }
+        #expect(error?.clock == .connect)
+        await #expect(throws: CancellationError.self) { try await first.value }
+    }
+
     @Test("Raising the limit opens connections for those who wait")
     func raisedLimit() async throws {
         let signals = SignalBox()

@@ -133,7 +133,10 @@ struct PoolDiallingTests {
         let waiter = try #require(scene.wait())
         let dial = try #require(first.effects.dials.first).connection
         let cancelled = scene.cancel(try #require(first.waiter))
-        #expect(cancelled == StringPool.Cancellation(outcome: .withdrawn))
+        #expect(
+            cancelled
+                == StringPool.Cancellation(
+                    outcome: .withdrawn, effects: StringPool.Effects(coverageChanges: [waiter])))
         let effects = scene.fail(dial)
         #expect(effects.failures.isEmpty)
         let own = try #require(effects.dials.first).connection
@@ -163,7 +166,9 @@ struct PoolDiallingTests {
         let first = scene.request()
         let waiter = try #require(scene.wait())
         let dial = try #require(first.effects.dials.first).connection
-        #expect(scene.cancel(try #require(first.waiter)).effects.isEmpty)
+        #expect(
+            scene.cancel(try #require(first.waiter)).effects
+                == StringPool.Effects(coverageChanges: [waiter]))
         #expect(scene.cancel(waiter).effects == StringPool.Effects(abandons: [dial]))
         #expect(scene.faults.isEmpty)
     }

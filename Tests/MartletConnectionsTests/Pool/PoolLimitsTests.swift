@@ -186,9 +186,10 @@ struct PoolLimitsTests {
         let second = scene.request()
         _ = scene.setLimits(PoolLimits(connectionsPerHost: 1), isDraining: true)
         let dial = try #require(first.effects.dials.first).connection
-        #expect(scene.succeed(dial) == StringPool.Effects(closes: [dial]))
+        let waiter = try #require(first.waiter)
+        #expect(scene.succeed(dial) == StringPool.Effects(closes: [dial], coverageChanges: [waiter]))
         let other = try #require(second.effects.dials.first).connection
-        #expect(scene.succeed(other).grant?.waiter == first.waiter)
+        #expect(scene.succeed(other).grant?.waiter == waiter)
         #expect(scene.release(other).grant?.waiter == second.waiter)
         #expect(scene.faults.isEmpty)
     }

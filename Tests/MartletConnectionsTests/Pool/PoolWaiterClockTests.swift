@@ -1,0 +1,226 @@
+import MartletTransport
+import Testing
+
+@testable import MartletConnections
+
+/// Plays the owner of a pool whose dials mostly hang, with the clocks of its waiting requests and their timers, on a time
+/// of its own.
+private struct ClockModel {
+    private final class Request {
+        let clock: PoolWaiterClock
+        let hasConnectClock: Bool
+
+        init(connectTimeout: Duration?, poolTimeout: Duration?, now: MonotonicTime) {
+            clock = PoolWaiterClock(connectTimeout: connectTimeout, poolTimeout: poolTimeout, now: now)
+            hasConnectClock = connectTimeout != nil
+        }
+    }
+
+    private(set) var faults: [String] = []
+    /// How many waits each clock has ended.
+    private(set) var endedByConnectClock = 0
+    private(set) var endedByPoolClock = 0
+    private(set) var adoptions = 0
+    private var pool = PoolMachine<Int>(limits: PoolLimits(connectionsPerHost: 2, totalConnections: 5))
+    private var random: PoolGenerator
+    private var now = MonotonicTime(nanoseconds: 1 << 40)
+    private var waiting: [PoolWaiterID: Request] = [:]
+    /// Dials and when they fail; most of them never do.
+    private var dials: [PoolConnectionID: MonotonicTime] = [:]
+    private var leased: [PoolConnectionID] = []
+    private var timers: [(waiter: PoolWaiterID, at: MonotonicTime)] = []
+
+    init(seed: UInt64) { random = PoolGenerator(state: seed) }
+
+    mutating func step() {
+        switch Int.random(in: 0..<100, using: &random) {
+        case ..<30: request()
+        case ..<42: cancel(hasConnectClock: Bool.random(using: &random))
+        case ..<50: endDial(succeeds: true)
+        case ..<56: endDial(succeeds: false)
+        case ..<64: release()
+        default: advance(by: .milliseconds(Int.random(in: 0...900, using: &random)))
+        }
+        check()
+    }
+
+    /// Cancels the requests without a connect clock, gives back what is leased, and lets time pass: every other wait ends.
+    mutating func finish() {
+        while !leased.isEmpty || waiting.values.contains(where: { !$0.hasConnectClock }) {
+            if Bool.random(using: &random) { cancel(hasConnectClock: false) } else { release() }
+            advance(by: .milliseconds(Int.random(in: 0...900, using: &random)))
+            check()
+        }
+        for _ in 0..<1000 where !waiting.isEmpty {
+            advance(by: .seconds(5))
+            release()
+            check()
+        }
+        if !waiting.isEmpty { faults.append("\(waiting.count) requests wait for ever") }
+    }
+
+    private mutating func request() {
+        let connect: Duration? =
+            Bool.random(using: &random) ? nil : .milliseconds(Int.random(in: 0...3000, using: &random))
+        let poolWait: Duration? =
+            Int.random(in: 0..<4, using: &random) == 0
+            ? .milliseconds(Int.random(in: 0...5000, using: &random)) : nil
+        let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
+        let admission = pool.request(
+            Int.random(in: 0..<4, using: &random), priority: priority, now: now.nanoseconds)
+        if let lease = admission.lease { leased.append(lease) }
+        if let waiter = admission.waiter {
+            let request = Request(connectTimeout: connect, poolTimeout: poolWait, now: now)
+            waiting[waiter] = request
+            if pool.isDialling(for: waiter) { _ = request.clock.dialBegan(at: now) }
+            set(request.clock.firstTimer, waiter)
+        }
+        apply(admission.effects)
+    }
+
+    private mutating func cancel(hasConnectClock: Bool) {
+        let candidates = waiting.filter { $0.value.hasConnectClock == hasConnectClock }.keys
+        guard let waiter = candidates.sorted(by: { $0.index < $1.index }).randomElement(using: &random)
+        else { return }
+        waiting[waiter] = nil
+        apply(pool.cancelWaiter(waiter).effects)
+    }
+
+    private mutating func endDial(succeeds: Bool) {
+        guard
+            let dial = dials.keys.sorted(by: { $0.index < $1.index }).randomElement(using: &random)
+        else { return }
+        end(dial, succeeds: succeeds)
+    }
+
+    private mutating func end(_ dial: PoolConnectionID, succeeds: Bool) {
+        dials[dial] = nil
+        apply(succeeds ? pool.dialSucceeded(dial, now: now.nanoseconds) : pool.dialFailed(dial))
+    }
+
+    private mutating func release() {
+        guard !leased.isEmpty else { return }
+        let connection = leased.remove(at: Int.random(in: 0..<leased.count, using: &random))
+        apply(
+            pool.released(
+                connection, isReusable: Bool.random(using: &random), now: now.nanoseconds))
+    }
+
+    /// Lets time pass, and fires the timers in their order.
+    private mutating func advance(by duration: Duration) {
+        let end = now.advanced(by: duration)
+        while let next = (timers.map(\.at) + dials.values).min(), next <= end {
+            now = max(now, next)
+            if let index = timers.firstIndex(where: { $0.at <= now }) {
+                fire(timers.remove(at: index).waiter)
+            } else if let dial = dials.first(where: { $0.value <= now })?.key {
+                self.end(dial, succeeds: false)
+            }
+        }
+        now = end
+    }
+
+    private mutating func fire(_ waiter: PoolWaiterID) {
+        guard let request = waiting[waiter] else { return }
+        switch request.clock.timerFired(isDialling: pool.isDialling(for: waiter), now: now) {
+        case .goOn(let next):
+            if let next { set(next, waiter) }
+        case .timedOut(let clock):
+            if clock == .connect { endedByConnectClock += 1 } else { endedByPoolClock += 1 }
+            waiting[waiter] = nil
+            apply(pool.cancelWaiter(waiter).effects)
+        }
+    }
+
+    private mutating func set(_ deadline: MonotonicTime?, _ waiter: PoolWaiterID) {
+        guard let deadline, deadline != .distantFuture else { return }
+        timers.append((waiter, deadline))
+    }
+
+    private mutating func apply(_ effects: PoolMachine<Int>.Effects) {
+        if let grant = effects.grant {
+            waiting[grant.waiter] = nil
+            leased.append(grant.connection)
+        }
+        for waiter in effects.failures { waiting[waiter] = nil }
+        for dial in effects.dials {
+            guard let waiter = pool.waiter(of: dial.connection), let request = waiting[waiter] else {
+                continue
+            }
+            set(request.clock.dialBegan(at: now), waiter)
+            // One in four observes its own deadline; the others hang as long as nobody gives them up.
+            let observes = Int.random(in: 0..<4, using: &random) == 0
+            dials[dial.connection] =
+                observes ? now.deadline(after: request.clock.connectTimeout) : .distantFuture
+        }
+        for waiter in effects.coverageChanges {
+            guard let request = waiting[waiter] else { continue }
+            let isDialling = pool.isDialling(for: waiter)
+            if isDialling { adoptions += 1 }
+            set(isDialling ? request.clock.dialBegan(at: now) : request.clock.dialEnded(at: now), waiter)
+        }
+        for dial in effects.abandons where dials[dial] != nil { end(dial, succeeds: false) }
+    }
+
+    /// Each wait whose running clock has an end has a timer that fires by then.
+    private mutating func check() {
+        for (waiter, request) in waiting {
+            let isDialling = pool.isDialling(for: waiter)
+            let deadline = request.clock.deadline(isDialling: isDialling)
+            guard deadline != .distantFuture else { continue }
+            if !timers.contains(where: { $0.waiter == waiter && $0.at <= max(deadline, now) }) {
+                faults.append("\(waiter) has no timer; a dial is made for it: \(isDialling)")
+            }
+        }
+        faults += pool.checkInvariants()
+    }
+}
+
+@Suite("Pool: the clocks of waiting requests")
+struct PoolWaiterClockTests {
+    private let start = MonotonicTime(nanoseconds: 1 << 40)
+
+    @Test("Every wait with a clock has a timer that ends it, whatever becomes of dials", arguments: 0..<20)
+    func everyWaitEnds(run: Int) async {
+        let seed = UInt64.random(in: .min ... .max)
+        var model = ClockModel(seed: seed)
+        for number in 0..<2000 where model.faults.isEmpty {
+            model.step()
+            if number % 16 == 0 { await Task.yield() }
+        }
+        if model.faults.isEmpty { model.finish() }
+        #expect(model.faults.prefix(3).isEmpty, "seed \(seed)")
+        #expect(model.endedByConnectClock > 0 && model.endedByPoolClock > 0 && model.adoptions > 0)
+    }
+
+    @Test("A dial that is taken over when the first timer has fired sets another timer")
+    func adoptedLate() {
+        let clock = PoolWaiterClock(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
+        let later = start.advanced(by: .seconds(10))
+        #expect(clock.firstTimer == start.advanced(by: .seconds(2)))
+        #expect(clock.timerFired(isDialling: false, now: clock.firstTimer) == .goOn(nil))
+        #expect(clock.dialBegan(at: later) == later.advanced(by: .seconds(2)))
+        #expect(
+            clock.timerFired(isDialling: true, now: later.advanced(by: .seconds(2))) == .timedOut(.connect))
+    }
+
+    @Test(
+        "A dial that is taken over early keeps the timer that is set, and gives its request the whole clock")
+    func adoptedEarly() {
+        let clock = PoolWaiterClock(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
+        let later = start.advanced(by: .seconds(1))
+        #expect(clock.dialBegan(at: later) == nil)
+        #expect(
+            clock.timerFired(isDialling: true, now: clock.firstTimer)
+                == .goOn(later.advanced(by: .seconds(2))))
+    }
+
+    @Test("A request that loses its dial after the end of its pool clock is ended at once")
+    func uncoveredLate() {
+        let clock = PoolWaiterClock(connectTimeout: nil, poolTimeout: .seconds(1), now: start)
+        #expect(clock.timerFired(isDialling: true, now: start.advanced(by: .seconds(1))) == .goOn(nil))
+        let later = start.advanced(by: .seconds(5))
+        #expect(clock.dialEnded(at: later) == later)
+        #expect(clock.timerFired(isDialling: false, now: later) == .timedOut(.poolWait))
+    }
+}
