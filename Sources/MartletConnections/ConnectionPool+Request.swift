@@ -17,21 +17,30 @@ extension ConnectionPool {
         package var start: MonotonicTime
         /// Whether one that has carried an exchange will not do: a kept one has died under the request.
         package var isFresh: Bool
+        /// Whether the socket of a kept connection has to be looked at right before: the request may not be sent again, should
+        /// the connection have ended.
+        package var mustLook: Bool
 
         /// A request for a connection.
         package init(
             priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
             poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
             totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now(),
-            isFresh: Bool = false
+            isFresh: Bool = false, mustLook: Bool = false
         ) {
             self.isFresh = isFresh
+            self.mustLook = mustLook
             self.start = start
             self.priority = priority
             self.order = order
             self.poolTimeout = poolTimeout
             self.connectTimeout = connectTimeout
             self.totalDeadline = totalDeadline
+        }
+
+        /// Whether a kept connection is fit for the request.
+        func accepts(_ connection: HTTP1Connection) -> Bool {
+            connection.isQuiet(at: start, mustLook: mustLook)
         }
     }
 

@@ -89,7 +89,7 @@ package final class ConnectionPool: TimerTarget {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
         // Nearly every request of a busy session: an idle connection, and nothing else to do.
         let candidate = request.isFresh ? nil : idleConnection(key, request)
-        if let (id, connection) = candidate, connection.isQuiet(at: request.start) {
+        if let (id, connection) = candidate, request.accepts(connection) {
             return .lease(Lease(connection: connection, id: id, isReused: true, pool: self))
         }
         return try acquire(key, dialer, request, after: candidate)
@@ -141,8 +141,7 @@ package final class ConnectionPool: TimerTarget {
             }
             run(decision.work)
             if let (id, connection) = decision.candidate {
-                if !(request.isFresh && connection.hasCarriedExchange), connection.isQuiet(at: request.start)
-                {
+                if !(request.isFresh && connection.hasCarriedExchange), request.accepts(connection) {
                     // One that was opened for another, and has carried nothing, is what is wanted.
                     return .lease(
                         Lease(connection: connection, id: id, isReused: !request.isFresh, pool: self))

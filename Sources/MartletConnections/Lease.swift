@@ -51,6 +51,9 @@ package final class Lease: IdleWatcher {
         pool.endExemption(id)
     }
 
+    /// Whether the connection is open, and has said nothing out of turn, at this moment: asks the kernel.
+    package var isQuiet: Bool { connection.stream.probe() == .quiet }
+
     /// Gives up a connection on which nothing was begun, and which whoever has it does not want; its pool does the rest.
     func refuse() {
         isReleased.store(true, ordering: .relaxed)

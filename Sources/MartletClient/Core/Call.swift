@@ -168,11 +168,16 @@ final class Call: Sendable {
     }
 
     var rule: IdleRaceRule {
-        IdleRaceRule(
-            method: method,
-            isDeclaredSafe: options.allowsResendingUnsafeMethods
-                || fields.contains(HTTPField.Name.idempotencyKey),
-            isReplayable: body.isWhole)
+        IdleRaceRule(method: method, isDeclaredSafe: isDeclaredSafe, isReplayable: body.isWhole)
+    }
+
+    /// Whether the request may be sent again when it was sent and no byte of a response came.
+    var maySendAgain: Bool {
+        (method.isIdempotent || isDeclaredSafe) && body.replay != .once
+    }
+
+    private var isDeclaredSafe: Bool {
+        options.allowsResendingUnsafeMethods || fields.contains(HTTPField.Name.idempotencyKey)
     }
 }
 

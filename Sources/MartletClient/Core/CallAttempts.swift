@@ -96,9 +96,10 @@ struct CallAttempts {
 
     // MARK: The connection
 
-    /// Whether a connection that was waited for is not the one that is needed.
-    func refuses(_ lease: Lease) -> Bool {
-        needsFreshConnection && lease.connection.hasCarriedExchange
+    /// Whether a connection that was waited for is not the one that is needed, or has ended since it was given back.
+    func refuses(_ lease: Lease, _ call: Call) -> Bool {
+        guard lease.connection.hasCarriedExchange else { return false }
+        return needsFreshConnection || (!call.maySendAgain && !lease.isQuiet)
     }
 
     /// Asks for a connection.
@@ -114,7 +115,7 @@ struct CallAttempts {
             priority: runner.priority, order: call.options.order ?? call.settings.configuration.order,
             poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
             totalDeadline: call.totalDeadline,
-            start: asked, isFresh: needsFreshConnection)
+            start: asked, isFresh: needsFreshConnection, mustLook: !call.maySendAgain)
         do throws(ExchangeError) {
             guard let refused else {
                 return try runner.core.pool.acquire(

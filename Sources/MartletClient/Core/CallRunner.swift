@@ -35,7 +35,9 @@ struct CallRunner: Sendable {
             case .lease(let lease): exchange = attempts.begin(self, on: lease, since: attempts.asked)
             case .ticket(let ticket):
                 var lease = try await connection(for: ticket, attempts.number)
-                if attempts.refuses(lease) { lease = try await freshConnection(&attempts, instead: lease) }
+                if attempts.refuses(lease, call) {
+                    lease = try await freshConnection(&attempts, instead: lease)
+                }
                 exchange = attempts.begin(self, on: lease, since: MonotonicTime.now())
             }
             do {
@@ -99,7 +101,7 @@ struct CallRunner: Sendable {
     @inline(never)
     private func freshConnection(_ attempts: inout CallAttempts, instead given: Lease) async throws -> Lease {
         var lease = given
-        while attempts.refuses(lease) {
+        while attempts.refuses(lease, call) {
             switch try attempts.acquire(self, insteadOf: lease) {
             case .lease(let fresh): lease = fresh
             case .ticket(let ticket): lease = try await connection(for: ticket, attempts.number)

@@ -316,9 +316,14 @@ package final class HTTP1Connection: Sendable {
     /// A look at the socket is a system call. It is left out where the last exchange has ended just now and no edge has
     /// come since: whatever is sent in those microseconds could as well come right after the look.
     ///
+    /// But an end that came in one segment with the response makes no edge of its own. So it is not left out for a request
+    /// that may not be sent again.
+    ///
     /// It is not watched any more from now on.
-    func isQuiet(at now: MonotonicTime) -> Bool {
+    /// - Parameter mustLook: Whether the look is never left out.
+    func isQuiet(at now: MonotonicTime, mustLook: Bool = false) -> Bool {
         let hasReadEdge = stream.endIdleWatch()
+        if mustLook { return stream.probe() == .quiet }
         let concluded = concluded.load(ordering: .relaxed)
         if !hasReadEdge, now.nanoseconds < concluded &+ HTTP1Connection.followUp { return true }
         return stream.probe() == .quiet

@@ -1,0 +1,116 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A server on loopback that ends a connection in the same segment as the response, so that the end makes no edge of its own.
+///
+/// `/redirect` is answered with 307 to `/end` and an end; `/held` with 200 and an end, once ``release()`` was called; `/end`
+/// with 200, and the connection stays open. It has threads of its own, since it blocks.
+final class FinishingServer: Sendable {
+    /// The kernel gave no socket.
+    struct NoSocket: Error {}
+
+    private struct Counts {
+        var held = 0
+        var completed = 0
+    }
+
+    private let listener: Int32
+    private let counts = Mutex(Counts())
+    private let gate = DispatchSemaphore(value: 0)
+    /// Where it listens.
+    let port: Int
+
+    /// Starts it.
+    init() throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                guard unsafe bind(listener, pointer, length) == 0, listen(listener, 64) == 0 else {
+                    return false
+                }
+                return unsafe getsockname(listener, pointer, &length) == 0
+            }
+        }
+        guard isBound else {
+            Glibc.close(listener)
+            throw NoSocket()
+        }
+        self.listener = listener
+        port = Int(UInt16(bigEndian: address.sin_port))
+        Thread.detachNewThread { [self] in
+            while true {
+                let connection = accept(listener, nil, nil)
+                guard connection >= 0 else { return }
+                Thread.detachNewThread { [self] in serve(connection) }
+            }
+        }
+    }
+
+    /// How many requests to `/held` have come.
+    var heldCount: Int { counts.withLock { $0.held } }
+    /// How many requests to `/end` have come.
+    var completedCount: Int { counts.withLock { $0.completed } }
+
+    /// Answers one request to `/held`.
+    func release() { gate.signal() }
+
+    /// Stops listening; connections end with their clients'.
+    func close() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        Glibc.close(listener)
+    }
+
+    /// A URL of the server.
+    func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    private func serve(_ connection: Int32) {
+        defer { Glibc.close(connection) }
+        while let path = readRequest(connection) {
+            switch path {
+            case "/redirect":
+                return respond(connection, "307 Temporary Redirect", "Location: /end\r\n", isLast: true)
+            case "/held":
+                counts.withLock { $0.held += 1 }
+                gate.wait()
+                return respond(connection, "200 OK", isLast: true)
+            default:
+                counts.withLock { $0.completed += 1 }
+                respond(connection, "200 OK", isLast: false)
+            }
+        }
+    }
+
+    /// Reads a request with a body of known length.
+    /// - Returns: Its path; `nil` at the end.
+    private func readRequest(_ connection: Int32) -> String? {
+        var received: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let text = String(decoding: received, as: UTF8.self)
+            if let end = text.range(of: "\r\n\r\n") {
+                let head = text[..<end.lowerBound].lowercased()
+                let length =
+                    head.split(separator: "\r\n").first { $0.hasPrefix("content-length: ") }
+                    .flatMap { Int($0.dropFirst(16)) } ?? 0
+                if text[end.upperBound...].utf8.count >= length {
+                    return head.split(separator: " ").dropFirst().first.map(String.init)
+                }
+            }
+            let count = unsafe recv(connection, &piece, piece.count, 0)
+            guard count > 0 else { return nil }
+            received += piece[..<count]
+        }
+    }
+
+    private func respond(_ connection: Int32, _ status: String, _ fields: String = "", isLast: Bool) {
+        let bytes = Array("HTTP/1.1 \(status)\r\n\(fields)Content-Length: 2\r\n\r\nok".utf8)
+        // With MSG_MORE the bytes wait for what follows, which is the end.
+        let flags = Int32(MSG_NOSIGNAL) | (isLast ? Int32(MSG_MORE) : 0)
+        _ = unsafe send(connection, bytes, bytes.count, flags)
+    }
+}
