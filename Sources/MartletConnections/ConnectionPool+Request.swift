@@ -17,6 +17,10 @@ extension ConnectionPool {
         package var start: MonotonicTime
         /// Whether one that has carried an exchange will not do: a kept one has died under the request.
         package var isFresh: Bool
+        /// When it came first, by ``Ticket/arrival``: it gave up its place in the line, and has it back. `nil` for now.
+        package var arrival: UInt64?
+        /// How long it has waited before, by the pool clock.
+        package var waited = Duration.zero
         /// Whether the socket of a kept connection has to be looked at right before: the request may not be sent again, should
         /// the connection have ended.
         package var mustLook: Bool
@@ -38,6 +42,9 @@ extension ConnectionPool {
             self.totalDeadline = totalDeadline
         }
 
+        /// When it would have begun to wait, had it waited all at once.
+        var waitStart: MonotonicTime { waited == .zero ? start : start.advanced(by: .zero - waited) }
+
         /// Whether a kept connection is fit for the request.
         func accepts(_ connection: HTTP1Connection) -> Bool {
             connection.isQuiet(at: start, mustLook: mustLook)
@@ -58,6 +65,8 @@ extension ConnectionPool {
         let waiter: PoolWaiter
         let pool: ConnectionPool
         let totalDeadline: MonotonicTime
+        /// When the request came, on the pool's clock: with it, one that gave up its place gets it back.
+        package let arrival: UInt64?
 
         /// Gives the place up; the wait throws. Any thread may call it, any number of times.
         package func cancel() {

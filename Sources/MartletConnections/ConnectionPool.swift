@@ -88,7 +88,7 @@ package final class ConnectionPool: TimerTarget {
     ) throws(ExchangeError) -> Acquisition {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
         // Nearly every request of a busy session: an idle connection, and nothing else to do.
-        let candidate = request.isFresh ? nil : idleConnection(key, request)
+        let candidate = request.isFresh || request.arrival != nil ? nil : idleConnection(key, request)
         if let (id, connection) = candidate, request.accepts(connection) {
             return .lease(Lease(connection: connection, id: id, isReused: true, pool: self))
         }
@@ -135,7 +135,8 @@ package final class ConnectionPool: TimerTarget {
                         state.machine.checkoutRefused(refused.id, now: PoolClock.now())
                     } else {
                         state.machine.request(
-                            key, priority: request.priority, order: request.order, now: PoolClock.now())
+                            key, priority: request.priority, order: request.order,
+                            arrival: request.arrival, now: PoolClock.now())
                     }
                 return note(admission, dialer, request, &state)
             }
@@ -205,12 +206,14 @@ package final class ConnectionPool: TimerTarget {
         if let id = admission.waiter {
             let waiter = PoolWaiter(
                 id: id, pool: self, dialer: dialer, connectTimeout: request.connectTimeout,
-                poolTimeout: request.poolTimeout, now: request.start)
+                poolTimeout: request.poolTimeout, now: request.waitStart)
             state.waiters[id] = waiter
             // Another request's dial serves it: that begins for it now, and not when it first asked.
             if state.machine.isDialling(for: id) { _ = waiter.clock.dialBegan(at: MonotonicTime.now()) }
             decision.timer = waiter.clock.firstTimer
-            decision.ticket = Ticket(id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline)
+            decision.ticket = Ticket(
+                id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline,
+                arrival: state.machine.arrival(of: id))
         }
         decision.work = collect(admission.effects, &state)
         return decision

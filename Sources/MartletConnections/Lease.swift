@@ -60,7 +60,7 @@ package final class Lease: IdleWatcher {
     }
 
     /// Gives back a connection on which nothing was begun.
-    func returnUnused() {
+    package func returnUnused() {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
         pool.returnUnused(self)
     }

@@ -110,8 +110,11 @@ public actor HTTPTask {
         }
     }
 
-    /// Stops reading and writing; a request that is not out yet waits. The peer is held by the TCP window, and the clocks of
-    /// the head and of idleness stand still; the total clock goes on.
+    /// Stops reading and writing. The peer is held by the TCP window, and the clocks of the head and of idleness stand still;
+    /// the total clock goes on.
+    ///
+    /// A task that waits for a connection leaves the line, so that a paused task keeps no connection from other calls. When
+    /// it goes on, it has its old place by age; the clock ``Timeouts/poolWait`` stands still meanwhile.
     public func pause() {
         if control.pause() { tell(.suspended) }
     }

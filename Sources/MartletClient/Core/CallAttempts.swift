@@ -108,14 +108,36 @@ struct CallAttempts {
     mutating func acquire(
         _ runner: CallRunner, insteadOf refused: Lease? = nil
     ) throws -> ConnectionPool.Acquisition {
-        let call = runner.call
         // Not the start of the call: redirects, credentials, interceptors and pauses may have come before.
-        if refused == nil { asked = MonotonicTime.now() }
-        let request = ConnectionPool.Request(
+        let now = MonotonicTime.now()
+        if refused == nil { asked = now }
+        return try acquire(runner, insteadOf: refused, now: now, arrival: nil)
+    }
+
+    /// Asks for a connection once more, when the call goes on after a pause: the pause is no wait.
+    /// - Parameter former: What was given up for the pause.
+    @inline(never)
+    mutating func acquire(
+        _ runner: CallRunner, again former: ConnectionPool.Acquisition, pausedSince: MonotonicTime
+    ) throws -> ConnectionPool.Acquisition {
+        let now = MonotonicTime.now()
+        asked = asked.advanced(by: now.since(pausedSince))
+        var arrival: UInt64?
+        if case .ticket(let ticket) = former { arrival = ticket.arrival }
+        return try acquire(runner, insteadOf: nil, now: now, arrival: arrival)
+    }
+
+    private func acquire(
+        _ runner: CallRunner, insteadOf refused: Lease?, now: MonotonicTime, arrival: UInt64?
+    ) throws -> ConnectionPool.Acquisition {
+        let call = runner.call
+        var request = ConnectionPool.Request(
             priority: runner.priority, order: call.options.order ?? call.settings.configuration.order,
             poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
             totalDeadline: call.totalDeadline,
-            start: asked, isFresh: needsFreshConnection, mustLook: !call.maySendAgain)
+            start: now, isFresh: needsFreshConnection, mustLook: !call.maySendAgain)
+        request.waited = now.since(asked)
+        request.arrival = arrival
         do throws(ExchangeError) {
             guard let refused else {
                 return try runner.core.pool.acquire(

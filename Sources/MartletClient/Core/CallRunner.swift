@@ -32,9 +32,10 @@ struct CallRunner: Sendable {
             if control.isExposed { try await hold() }
             let exchange: Exchange
             switch try attempts.acquire(self) {
-            case .lease(let lease): exchange = attempts.begin(self, on: lease, since: attempts.asked)
-            case .ticket(let ticket):
-                var lease = try await connection(for: ticket, attempts.number)
+            case .lease(let lease) where !(control.isExposed && control.isPaused):
+                exchange = attempts.begin(self, on: lease, since: attempts.asked)
+            case let acquisition:
+                var lease = try await connection(acquisition, &attempts)
                 if attempts.refuses(lease, call) {
                     lease = try await freshConnection(&attempts, instead: lease)
                 }
@@ -86,13 +87,40 @@ struct CallRunner: Sendable {
         guard MonotonicTime.now() < call.totalDeadline else { throw pausedForTooLong() }
     }
 
+    /// Waits for a connection. A call that is paused meanwhile has no place in the line, and no connection; when it goes on, it
+    /// has its old place.
     @inline(never)
-    private func connection(for ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease {
+    private func connection(
+        _ acquisition: ConnectionPool.Acquisition, _ attempts: inout CallAttempts
+    ) async throws -> Lease {
+        var acquisition = acquisition
+        while true {
+            let lease: Lease?
+            switch acquisition {
+            case .lease(let given): lease = given
+            case .ticket(let ticket): lease = try await self.lease(for: ticket, attempts.number)
+            }
+            guard !control.isPaused, let lease else {
+                lease?.returnUnused()
+                let paused = MonotonicTime.now()
+                try await hold()
+                acquisition = try attempts.acquire(self, again: acquisition, pausedSince: paused)
+                continue
+            }
+            return lease
+        }
+    }
+
+    /// Waits in the line.
+    /// - Returns: The connection; `nil` where the call was paused, and gave up its place.
+    @inline(never)
+    private func lease(for ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease? {
         control.begin(.waiting(ticket))
         ticket.nest(in: UserCode.enclosingCalls.compactMap(\.exchange))
         do throws(ExchangeError) {
             return try await ticket.lease()
         } catch {
+            if case .cancelled = error.cause, !control.isCancelled { return nil }
             throw failure(error, attempts)
         }
     }
@@ -102,10 +130,7 @@ struct CallRunner: Sendable {
     private func freshConnection(_ attempts: inout CallAttempts, instead given: Lease) async throws -> Lease {
         var lease = given
         while attempts.refuses(lease, call) {
-            switch try attempts.acquire(self, insteadOf: lease) {
-            case .lease(let fresh): lease = fresh
-            case .ticket(let ticket): lease = try await connection(for: ticket, attempts.number)
-            }
+            lease = try await connection(try attempts.acquire(self, insteadOf: lease), &attempts)
         }
         return lease
     }

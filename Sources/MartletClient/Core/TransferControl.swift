@@ -78,13 +78,23 @@ package final class TransferControl: TransferGate {
 
     /// Notes what the call is doing, and interrupts it at once if it was cancelled before.
     func begin(_ activity: Activity) {
-        let (isCancelled, priority) = state.withLock { state in
+        let (isCancelled, isPaused, priority) = state.withLock { state in
             state.activity = activity
-            return (state.isCancelled, state.priority)
+            return (state.isCancelled, state.isPaused, state.priority)
         }
         // It may have changed after the call asked for the connection, and before there was a place in the line.
         if let priority, case .waiting(let ticket) = activity { ticket.setPriority(priority) }
-        if isCancelled { TransferControl.interrupt(activity) }
+        if isCancelled {
+            TransferControl.interrupt(activity)
+        } else if isPaused {
+            TransferControl.leaveLine(activity)
+        }
+    }
+
+    /// Gives up the place in the line for a connection, which could not be used in a pause. The call takes its place again
+    /// when it goes on.
+    private static func leaveLine(_ activity: Activity) {
+        if case .waiting(let ticket) = activity { ticket.cancel() }
     }
 
     /// How urgent the call is since somebody changed it; `nil` when nobody has.
@@ -217,14 +227,16 @@ package final class TransferControl: TransferGate {
 
     // MARK: Pausing
 
-    /// Stops reading and writing at the next buffer.
+    /// Stops reading and writing at the next buffer, and waiting for a connection.
     /// - Returns: Whether it was not paused before.
     @discardableResult
     package func pause() -> Bool {
-        state.withLock { state in
+        let (activity, wasPaused) = state.withLock { state in
             defer { state.isPaused = true }
-            return !state.isPaused
+            return (state.activity, state.isPaused)
         }
+        if !wasPaused { TransferControl.leaveLine(activity) }
+        return !wasPaused
     }
 
     /// Goes on.

@@ -90,12 +90,14 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// A request asks for a connection to `key`.
     ///
     /// The caller that gets a lease must release it, or return it with `checkoutRefused`, exactly once.
+    /// - Parameter arrival: When it came first, for a request that gave up its place in the line and has it back; `nil` for now.
     package mutating func request(
         _ key: Key, priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
-        now: Instant
+        arrival: Instant? = nil, now: Instant
     ) -> Admission {
         guard !isShutDown else { return Admission() }
-        let place = PoolPlace(arrival: now, sequence: nextSequence, priority: priority, order: order)
+        let place = PoolPlace(
+            arrival: min(arrival ?? now, now), sequence: nextSequence, priority: priority, order: order)
         nextSequence &+= 1
         if let host = host(of: key) { return admit(place, to: host, now: now) }
         let host = hosts.insert(PoolHostRecord(key: key, limit: limit(of: key)))

@@ -11,6 +11,12 @@ extension PoolMachine {
         waiters.holds(waiter.index, waiter.generation) && waiters.records[waiter.index].dial != PoolIndex.none
     }
 
+    /// When a request that waits, or was granted a connection, came.
+    package func arrival(of waiter: PoolWaiterID) -> Instant? {
+        guard waiters.holds(waiter.index, waiter.generation) else { return nil }
+        return waiters.records[waiter.index].place.arrival
+    }
+
     /// The request a dial is made for; `nil` when it has left.
     package func waiter(of dial: PoolConnectionID) -> PoolWaiterID? {
         guard isDialling(dial) else { return nil }

@@ -27,6 +27,26 @@ struct PoolPriorityTests {
         return scene.now - asked
     }
 
+    @Test(
+        "A request that left the line, and comes again with its arrival, is served before those that came after it"
+    )
+    func oldArrival() throws {
+        let (scene, connection) = try busy()
+        let first = try #require(scene.wait())
+        let arrival = try #require(scene.pool.arrival(of: first))
+        scene.now += poolSecond
+        let second = try #require(scene.wait())
+        #expect(scene.cancel(first).outcome == .withdrawn)
+        #expect(scene.pool.arrival(of: first) == nil)
+        scene.now += poolSecond
+        let again = try #require(scene.pool.request("a", arrival: arrival, now: scene.now).waiter)
+        let early = try #require(scene.pool.request("a", arrival: .max, now: scene.now).waiter)
+        #expect(scene.release(connection).grant?.waiter == again)
+        #expect(scene.release(connection).grant?.waiter == second)
+        #expect(scene.release(connection).grant?.waiter == early)
+        #expect(scene.faults.isEmpty)
+    }
+
     @Test("K2: a thumbnail waits for the upload that runs, not for the hundred behind it")
     func thumbnailWaits() throws {
         #expect(try waitOfThumbnail(.low, .high) == poolSecond / 2)

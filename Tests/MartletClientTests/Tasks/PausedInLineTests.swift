@@ -1,0 +1,179 @@
+import Martlet
+import MartletTesting
+import Testing
+
+@Suite("Tasks that are paused while they wait for a connection")
+struct PausedInLineTests {
+    /// An origin whose `/held` waits for a signal, and a session.
+    private func withHeld(
+        connectionsPerHost: Int?, _ run: @Sendable (TestOrigin, HTTPSession) async throws -> Void
+    ) async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { request in
+            if request.path == "/held" { try await signals.wait(for: "go") }
+            return .text(request.path)
+        } run: { origin in
+            signals.use(origin)
+            let session = HTTPSession.own { configuration in
+                if let connectionsPerHost { configuration.pool.connectionsPerHost = connectionsPerHost }
+            }
+            try await run(origin, session)
+        }
+    }
+
+    @Test("More paused tasks than a host may have connections do not keep other calls from it")
+    func pausedKeepNothing() async throws {
+        let limit = PoolLimits().connectionsPerHost
+        try await withHeld(connectionsPerHost: nil) { origin, session in
+            var holding: [HTTPTask] = []
+            for _ in 0..<limit {
+                holding.append(await session.task(for: try HTTPRequest(.get, origin, "/held")))
+            }
+            try await origin.waitForRequests(count: limit)
+            var paused: [HTTPTask] = []
+            for _ in 0..<limit + 8 {
+                paused.append(await session.task(for: try HTTPRequest(.get, origin, "/paused")))
+            }
+            #expect(await eventually { session.poolStatus.waiting == limit + 8 })
+            for task in paused { await task.pause() }
+            // One that had asked for its place a moment ago may leave it a moment later.
+            #expect(await eventually { session.poolStatus.waiting == 0 })
+            origin.signals.raise("go")
+            for task in holding { #expect(try await task.value.text == "/held") }
+            let other = try await session.get(
+                origin.url("/other"), options: RequestOptions(timeouts: .patient(total: Patience.ending)))
+            #expect(other.text == "/other")
+            #expect(!origin.requests.contains { $0.target == "/paused" })
+            for task in paused {
+                #expect(await task.state == .paused)
+                await task.resume()
+            }
+            for task in paused { #expect(try await task.value.text == "/paused") }
+            #expect(session.poolStatus.leased == 0)
+        }
+    }
+
+    @Test("A task that goes on has its old place in the line")
+    func oldPlace() async throws {
+        try await withHeld(connectionsPerHost: 1) { origin, session in
+            let first = await session.task(for: try HTTPRequest(.get, origin, "/held"))
+            try await origin.waitForRequests(count: 1)
+            var line: [HTTPTask] = []
+            for name in ["/a", "/b", "/c"] {
+                line.append(await session.task(for: try HTTPRequest(.get, origin, name)))
+                #expect(await eventually { session.poolStatus.waiting == line.count })
+            }
+            await line[0].pause()
+            #expect(await eventually { session.poolStatus.waiting == 2 })
+            await line[0].resume()
+            #expect(await eventually { session.poolStatus.waiting == 3 })
+            // Again, without a moment in between.
+            await line[1].pause()
+            await line[1].resume()
+            #expect(await eventually { session.poolStatus.waiting == 3 })
+            origin.signals.raise("go")
+            for task in [first] + line { _ = try await task.value }
+            #expect(origin.requests.map(\.target) == ["/held", "/a", "/b", "/c"])
+        }
+    }
+
+    @Test(
+        "A task that is cancelled while it is paused in the line ends, and so does one whose total clock runs out"
+    )
+    func endsWhilePaused() async throws {
+        try await withHeld(connectionsPerHost: 1) { origin, session in
+            let first = await session.task(for: try HTTPRequest(.get, origin, "/held"))
+            try await origin.waitForRequests(count: 1)
+            let cancelled = await session.task(for: try HTTPRequest(.get, origin, "/a"))
+            #expect(await eventually { session.poolStatus.waiting == 1 })
+            await cancelled.pause()
+            await cancelled.cancel()
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+
+            let late = await session.task(
+                for: try HTTPRequest(.get, origin, "/b"),
+                options: RequestOptions(timeouts: .patient(total: .seconds(2))))
+            _ = await eventually { session.poolStatus.waiting == 1 }
+            await late.pause()
+            let error = await #expect(throws: HTTPError.self) { try await late.value }
+            #expect(error?.clock == .total && error?.wasSent == false)
+            origin.signals.raise("go")
+            #expect(try await first.value.text == "/held")
+        }
+    }
+
+    @Test("The clock of the wait for a connection stands still during a pause")
+    func poolClockStands() async throws {
+        var span = Duration.milliseconds(300)
+        while try await !outlastsPause(poolWait: span) {
+            span *= 3
+            try #require(span < Patience.ending, "no task was paused in time")
+        }
+    }
+
+    /// Pauses a task for longer than its clock allows.
+    /// - Returns: Whether it was paused before the clock could run out.
+    private func outlastsPause(poolWait: Duration) async throws -> Bool {
+        let isInTime = Counter()
+        try await withHeld(connectionsPerHost: 1) { origin, session in
+            let first = await session.task(for: try HTTPRequest(.get, origin, "/held"))
+            try await origin.waitForRequests(count: 1)
+            let start = ContinuousClock.now
+            let second = await session.task(
+                for: try HTTPRequest(.get, origin, "/a"),
+                options: RequestOptions(timeouts: .patient(poolWait: poolWait)))
+            _ = await eventually(within: poolWait) { session.poolStatus.waiting == 1 }
+            await second.pause()
+            guard ContinuousClock.now - start < poolWait else {
+                await second.cancel()
+                origin.signals.raise("go")
+                _ = try await first.value
+                return
+            }
+            isInTime.add()
+            // Another call waits for longer meanwhile, and is ended.
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(
+                    origin.url("/b"),
+                    options: RequestOptions(timeouts: .patient(poolWait: poolWait * 3 / 2)))
+            }
+            #expect(error?.clock == .poolWait)
+            #expect(await second.state == .paused)
+            origin.signals.raise("go")
+            _ = try await first.value
+            await second.resume()
+            #expect(try await second.value.text == "/a")
+        }
+        return isInTime.count > 0
+    }
+
+    @Test(
+        "Tasks that are paused and resumed at any moment all come to their end, and leave no connection behind"
+    )
+    func anyMoment() async throws {
+        try await withHeld(connectionsPerHost: 3) { origin, session in
+            origin.signals.raise("go")
+            var tasks: [HTTPTask] = []
+            for index in 0..<60 {
+                tasks.append(await session.task(for: try HTTPRequest(.get, origin, "/\(index)")))
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (index, task) in tasks.enumerated() {
+                    group.addTask {
+                        for _ in 0..<20 {
+                            await task.pause()
+                            if Bool.random() { await Task.yield() }
+                            await task.resume()
+                            await Task.yield()
+                        }
+                        let text = try await task.value.text
+                        #expect(text == "/\(index)")
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(await eventually { session.diagnostics.isQuiet })
+            #expect(session.poolStatus.leased == 0 && session.poolStatus.waiting == 0)
+        }
+    }
+}
