@@ -2,8 +2,8 @@
 ///
 /// Made again are requests whose repetition does no harm: with an idempotent method, with an `Idempotency-Key`, or of which
 /// nothing was sent; and only with a body that can be sent again. Passing reasons are a name that cannot be looked up just
-/// now, a connection that cannot be opened or breaks, TLS that breaks behind its handshake, a clock other than the total one,
-/// and the statuses of ``statuses``. Certificates that are refused, protocol errors and limits are none.
+/// now, a connection that cannot be opened or breaks, a proxy that breaks off or answers CONNECT with 502, 503 or 504, TLS that
+/// is cut in its handshake or breaks behind it, a clock other than the total one, and the statuses of ``statuses``. Certificates that are refused, protocol errors and limits are none.
 ///
 /// Between two tries passes a random part of a growing span (full jitter), or what `Retry-After` says. No try is begun that
 /// the total clock would end before it starts, and cancelling ends the wait at once.

@@ -1,5 +1,3 @@
-import MartletTransport
-
 /// Whether a call that failed, or was answered with a passing refusal, is made again, and when.
 struct RetryRule: Sendable {
     let policy: RetryPolicy
@@ -59,33 +57,10 @@ struct RetryRule: Sendable {
     }
 
     private func isPassing(_ error: HTTPError) -> Bool {
+        if error.isTransient { return true }
         switch error.code {
-        case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated: true
-        case .tlsFailed where RetryRule.isBroken(error) || error.isCutHandshake: true
-        case .timedOut: error.clock != .total
-        case .invalidURL, .invalidRequest, .sessionInvalidated, .bodyNotReplayable: false
-        default: policy.includesAllErrors
+        case .timedOut, .invalidURL, .invalidRequest, .sessionInvalidated, .bodyNotReplayable: return false
+        default: return policy.includesAllErrors
         }
-    }
-
-    /// Whether TLS broke behind the handshake, by an alert or a record that was changed. That a certificate of this side is
-    /// refused is told there too, by TLS 1.3, and will not pass.
-    private static func isBroken(_ error: HTTPError) -> Bool {
-        guard error.isBehindHandshake else { return false }
-        switch (error.underlying as? TLSError)?.kind {
-        case .clientCertificateRequired?, .clientCertificateRefused?: return false
-        default: return true
-        }
-    }
-}
-
-extension HTTPError {
-    /// Whether the connection stood by then.
-    var isBehindHandshake: Bool { phase == .sending || phase == .awaitingHead || phase == .receivingBody }
-
-    /// Whether the peer ended the connection amid the TLS handshake, without a word: as a reset there, that says nothing of who
-    /// he is. A server that starts anew does so, and one that has too much to do.
-    package var isCutHandshake: Bool {
-        code == .tlsFailed && phase == .securing && (underlying as? TLSError)?.kind == .truncated
     }
 }

@@ -87,13 +87,8 @@ struct EventStreamReader: Sendable {
         }
     }
 
-    /// Whether connecting again may help: the network failed, and not what was said over it.
-    private static func isTransient(_ error: HTTPError) -> Bool {
-        switch error.code {
-        case .resolutionFailed, .connectFailed, .timedOut, .connectionLost, .emptyResponse, .truncated,
-            .systemFailed:
-            true
-        default: false
-        }
+    /// Whether connecting again may help. Each connection has a total clock and descriptors of its own.
+    static func isTransient(_ error: HTTPError) -> Bool {
+        error.isTransient || error.code == .timedOut || error.code == .systemFailed
     }
 }

@@ -1,0 +1,215 @@
+import MartletConnections
+import MartletTesting
+import MartletTransport
+import MartletWire
+import Testing
+
+@testable import MartletClient
+
+@Suite("Failures that may pass")
+struct TransientFailureTests {
+    /// A failure, and whether a GET, a POST and an event stream are made again after it.
+    struct Row: Sendable, CustomTestStringConvertible {
+        var error: HTTPError
+        var get: Bool
+        var post: Bool
+        var events: Bool
+
+        var testDescription: String { "\(error) \(error.phase) sent: \(error.wasSent)" }
+    }
+
+    private static func row(
+        _ code: HTTPError.Code, _ phase: HTTPError.Phase, _ underlying: (any Error)? = nil,
+        sent: Bool = false,
+        clock: HTTPError.Clock? = nil, get: Bool, post: Bool, events: Bool
+    ) -> Row {
+        let error = HTTPError(
+            code, phase: phase, message: "x", wasSent: sent, clock: clock, underlying: underlying)
+        return Row(error: error, get: get, post: post, events: events)
+    }
+
+    private static func proxy(_ fault: MartletConnections.ProxyFault) -> ProxyError {
+        ProxyError(fault, proxy: "http://p:1")
+    }
+
+    private static func refused(_ status: Int) -> ProxyError {
+        let head = ResponseHead(status: status)
+        return proxy(.refused(TunnelRefusal(head: head, body: [], isBodyComplete: true)))
+    }
+
+    /// Nothing reached the server, and it may pass: all are made again.
+    private static let passing: [Row] = [
+        row(.resolutionFailed, .resolving, get: true, post: true, events: true),
+        row(.connectFailed, .connecting, get: true, post: true, events: true),
+        row(.connectionLost, .securing, get: true, post: true, events: true),
+        row(.timedOut, .connecting, clock: .connect, get: true, post: true, events: true),
+        row(.timedOut, .tunnelling, clock: .connect, get: true, post: true, events: true),
+        row(.timedOut, .waitingForConnection, clock: .poolWait, get: true, post: true, events: true),
+        row(.tlsFailed, .securing, TLSError(.truncated), get: true, post: true, events: true),
+        row(
+            .proxyFailed, .tunnelling, proxy(.wire(WireError(.emptyResponse, at: 0))), get: true, post: true,
+            events: true),
+        row(
+            .proxyFailed, .tunnelling, proxy(.wire(WireError(.truncated(.head(received: 7)), at: 7))),
+            get: true, post: true,
+            events: true),
+        row(
+            .proxyFailed, .tunnelling, proxy(.lost(.system(SystemError(operation: "recv", code: 104)))),
+            get: true, post: true, events: true),
+        row(
+            .proxyFailed, .tunnelling, proxy(.socks(.truncated(receivedByteCount: 1))), get: true, post: true,
+            events: true),
+        row(
+            .proxyFailed, .tunnelling, proxy(.socks(.refused(Socks5Reply(rawValue: 5)))), get: true,
+            post: true, events: true),
+        row(.proxyFailed, .tunnelling, refused(502), get: true, post: true, events: true),
+        row(.proxyFailed, .tunnelling, refused(503), get: true, post: true, events: true),
+        row(.proxyFailed, .tunnelling, refused(504), get: true, post: true, events: true),
+    ]
+
+    /// It may pass, but the server may have got the request.
+    private static let sent: [Row] = [
+        row(.connectionLost, .awaitingHead, sent: true, get: true, post: false, events: true),
+        row(.emptyResponse, .awaitingHead, sent: true, get: true, post: false, events: true),
+        row(.truncated, .receivingBody, sent: true, get: true, post: false, events: true),
+        row(.timedOut, .receivingBody, sent: true, clock: .idle, get: true, post: false, events: true),
+        row(
+            .tlsFailed, .receivingBody, TLSError(.alert(number: 20, text: "bad record mac")), sent: true,
+            get: true, post: false, events: true),
+    ]
+
+    /// It does not pass.
+    private static let lasting: [Row] = [
+        row(.tlsFailed, .securing, TLSError(.expired), get: false, post: false, events: false),
+        row(.tlsFailed, .securing, TLSError(.unknownAuthority), get: false, post: false, events: false),
+        row(
+            .tlsFailed, .awaitingHead, TLSError(.clientCertificateRequired), sent: true, get: false,
+            post: false, events: false),
+        row(.proxyFailed, .tunnelling, refused(403), get: false, post: false, events: false),
+        row(.proxyFailed, .tunnelling, refused(407), get: false, post: false, events: false),
+        row(.proxyFailed, .tunnelling, refused(500), get: false, post: false, events: false),
+        row(
+            .proxyFailed, .tunnelling, proxy(.socks(.credentialsRefused)), get: false, post: false,
+            events: false),
+        row(
+            .proxyFailed, .tunnelling, proxy(.socks(.refused(Socks5Reply(rawValue: 2)))), get: false,
+            post: false, events: false),
+        row(
+            .proxyFailed, .tunnelling, proxy(.wire(WireError(.headTooLarge(limit: 1), at: 0))), get: false,
+            post: false,
+            events: false),
+        row(.proxyFailed, .preparing, get: false, post: false, events: false),
+        row(.protocolViolation, .awaitingHead, sent: true, get: false, post: false, events: false),
+        row(.limitExceeded, .receivingBody, sent: true, get: false, post: false, events: false),
+        row(.sessionInvalidated, .waitingForConnection, get: false, post: false, events: false),
+        // An event stream connects again, with a new total clock and when descriptors may be free.
+        row(.timedOut, .receivingBody, sent: true, clock: .total, get: false, post: false, events: true),
+        row(.systemFailed, .connecting, get: false, post: false, events: true),
+    ]
+
+    @Test(
+        "A failure is followed by another try where it may pass and that does no harm",
+        arguments: passing + sent + lasting)
+    func table(_ row: Row) {
+        func isRetried(isIdempotent: Bool) -> Bool {
+            RetryRule(policy: .transient(), isIdempotent: isIdempotent, isReplayable: true).delay(
+                after: .failure(row.error), attempt: 1, timeouts408: 0, elapsed: .zero, remaining: nil,
+                random: 1) != nil
+        }
+        #expect(isRetried(isIdempotent: true) == row.get)
+        #expect(isRetried(isIdempotent: false) == row.post)
+        #expect(EventStreamReader.isTransient(row.error) == row.events)
+    }
+
+    /// What a proxy does with its first connection.
+    enum ProxyFailure: CaseIterable, Sendable {
+        case closes
+        case closesAfterRequest
+        case resets
+        case cutsItsAnswer
+        case answers502
+        case answers503
+        case answers504
+
+        var script: ServerScript {
+            switch self {
+            case .closes: ServerScript(.close)
+            case .closesAfterRequest: ServerScript(.expectRequestHead, .close)
+            case .resets: ServerScript(.expectRequestHead, .reset)
+            case .cutsItsAnswer: ServerScript(.expectRequestHead, .send("HTTP/1.1 20"), .close)
+            case .answers502: ServerScript(.expectRequestHead, .refusal(502), .close)
+            case .answers503: ServerScript(.expectRequestHead, .refusal(503), .close)
+            case .answers504: ServerScript(.expectRequestHead, .refusal(504), .close)
+            }
+        }
+    }
+
+    private func session(through proxy: TestOrigin) throws -> HTTPSession {
+        let server = try ProxyServer("127.0.0.1:\(proxy.port)").tunnellingEverything()
+        return HTTPSession.own {
+            $0.proxy = .server(server)
+            $0.retry = .transient(backoff: .constant(.zero))
+        }
+    }
+
+    @Test(
+        "A POST is made again after a proxy failed before the tunnel stood", arguments: ProxyFailure.allCases)
+    func post(_ failure: ProxyFailure) async throws {
+        let good = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\n\r\n"), .expectRequestHead, .readBody(5), .sendOK,
+            .awaitClose)
+        try await TestOrigin.withOrigin(scripts: failure.script, good) { proxy in
+            let exchange = try await session(through: proxy).post("http://a.test/", body: .text("hello"))
+            #expect(exchange.text == "ok")
+            #expect(proxy.connectionCount == 2)
+        }
+    }
+
+    @Test("An event stream connects again after a proxy failed", arguments: ProxyFailure.allCases)
+    func events(_ failure: ProxyFailure) async throws {
+        let good = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\n\r\n"), .expectRequestHead,
+            .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: a\n\n"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: failure.script, good) { proxy in
+            var options = EventStreamOptions()
+            options.request.retry = .never
+            options.sleep = { _ in }
+            let session = try session(through: proxy)
+            var events = session.events(from: "http://a.test/", options: options).makeAsyncIterator()
+            #expect(try await events.next()?.data == "a")
+        }
+    }
+
+    @Test("An event stream over TLS connects again when the server ends a handshake")
+    func cutHandshake() async throws {
+        try await TestOrigin.withOrigin(.tls()) { request in
+            let isFirst = request.fields["Last-Event-ID"] == nil
+            return OriginResponse(
+                200, fields: ["Content-Type": "text/event-stream", "Connection": "close"],
+                body: .text(isFirst ? "id: 1\ndata: a\n\n" : "id: 2\ndata: b\n\n"))
+        } run: { origin in
+            let relay = try CuttingRelay(to: origin.port)
+            defer { relay.close() }
+            let waits = Counter()
+            var options = EventStreamOptions()
+            options.sleep = { _ in
+                waits.add()
+                relay.use(waits.count == 1 ? .cut(20) : .none)
+            }
+            let session = HTTPSession.trusting(origin)
+            var events = session.events(from: "https://127.0.0.1:\(relay.port)/", options: options)
+                .makeAsyncIterator()
+            #expect(try await events.next()?.data == "a")
+            #expect(try await events.next()?.data == "b")
+            // It goes on connecting, whoever asks for the next event.
+            #expect(waits.count >= 2)
+        }
+    }
+}
+
+extension ScriptStep {
+    /// A refusal of CONNECT.
+    fileprivate static func refusal(_ status: Int) -> ScriptStep {
+        .send("HTTP/1.1 \(status) Refused\r\nContent-Length: 0\r\n\r\n")
+    }
+}
