@@ -52,6 +52,9 @@ extension HTTPSession {
 
     private func invalidate(cancelling: Bool) async {
         let delegate = configuration.delegate
-        await core.invalidate(cancelling: cancelling) { await delegate?.sessionInvalidated() }
+        await core.invalidate(cancelling: cancelling) {
+            guard let delegate else { return }
+            try? await waitUnlessCancelled { await delegate.sessionInvalidated() }
+        }
     }
 }

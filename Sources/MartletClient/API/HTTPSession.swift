@@ -89,7 +89,7 @@ public actor HTTPSession {
         try await run(call, control, isRestartable: true) { answer in
             let exchange = try await HTTPSession.collected(answer, call, control, head: head)
             guard let validator = call.validator else { return exchange }
-            return try await HTTPSession.validated(exchange, validator)
+            return try await HTTPSession.validated(exchange, validator, call, control, core)
         }
     }
 
@@ -146,10 +146,12 @@ public actor HTTPSession {
     /// - Throws: An ``AnswerRefusal``, which ``run(_:_:isRestartable:isDownload:_:)`` takes off again.
     @inline(never)
     private static func validated(
-        _ exchange: HTTPExchange, _ validator: ResponseValidator
+        _ exchange: HTTPExchange, _ validator: ResponseValidator, _ call: Call, _ control: TransferControl,
+        _ core: SessionCore
     ) async throws -> HTTPExchange {
         do {
-            try await validator.check(ValidationSubject(exchange))
+            try await validator.check(
+                ValidationSubject(exchange), by: UserCode(call, control: control, loop: core.loop))
         } catch {
             throw AnswerRefusal(reason: error)
         }

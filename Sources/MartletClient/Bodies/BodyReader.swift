@@ -30,7 +30,7 @@ final class BodyReader: Sendable {
     let answer: Answer
     let channel: BodyChannel
     private let call: Call
-    private let control: TransferControl
+    let control: TransferControl
     private let attempts: Int
     /// Guards the decoder and what feeds it: whoever reads.
     private let state: Mutex<State>

@@ -31,8 +31,8 @@ public actor CookieJar {
     private let keepsSessionCookies: Bool
     private let now: @Sendable () -> Date
     private var store: CookieStore
-    /// Whether the public suffixes are there to be asked, and the file was tried once.
-    private var isPrepared = false
+    /// Whether the public suffixes are there to be asked, and the file was tried once. Written within the actor.
+    private nonisolated let isPrepared = Atomic(false)
     /// Whether the file was read, or there is none.
     private var isLoaded: Bool
     /// The store's revision that is in the file.
@@ -88,6 +88,9 @@ public actor CookieJar {
     ///
     /// It is false as long as a file has not been read.
     public nonisolated var isEmpty: Bool { emptiness.load(ordering: .acquiring) }
+
+    /// Whether the public suffixes and the file were read, so that no code of the program is waited for.
+    package nonisolated var isReady: Bool { isPrepared.load(ordering: .acquiring) }
 
     /// The cookies that go to an address, in the order they are sent: longer paths first, then earlier ones.
     public func cookies(for url: HTTPURL) async -> [Cookie] {
@@ -293,11 +296,11 @@ public actor CookieJar {
 
     /// Waits until public suffixes and file are read.
     private func prepare() async {
-        guard !isPrepared else { return }
+        guard !isReady else { return }
         // Why a file cannot be read is told by `load` and `save`.
         _ = try? await load()
         // Only now: whoever comes while the file is read waits for it, too.
-        isPrepared = true
+        isPrepared.store(true, ordering: .releasing)
         noteCount()
     }
 

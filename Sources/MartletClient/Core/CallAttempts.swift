@@ -89,7 +89,14 @@ struct CallAttempts {
     @inline(never)
     mutating func send(_ runner: CallRunner, on exchange: Exchange) throws {
         guard let request else { return }
-        try exchange.send(request)
+        if case .source = request.body {
+            // The source may be code of the program, which runs in a task that begins here.
+            try UserCode.$enclosingCalls.withValue(UserCode.enclosingCalls + [runner.control]) {
+                try exchange.send(request)
+            }
+        } else {
+            try exchange.send(request)
+        }
         self.request = nil
         runner.call.observer?.requestSent()
     }

@@ -96,7 +96,7 @@ struct CallSteps {
                 continue
             }
             do {
-                await storeCookies(of: answer, to: request)
+                try await storeCookies(of: answer, to: request)
                 guard try await leadsOn(answer, from: request) else {
                     guard let stale = answer.caching?.useFallback() else { return answer }
                     answer.finish()
@@ -136,7 +136,8 @@ struct CallSteps {
         }
         var supplement = CallSupplement()
         if let jar = call.cookieJar, !jar.isEmpty {
-            supplement.cookies = await jar.headerBytes(for: request.url)
+            let url = request.url
+            supplement.cookies = try await reading(jar, .preparing) { await jar.headerBytes(for: url) }
         }
         if authentication != nil {
             do {
@@ -155,20 +156,39 @@ struct CallSteps {
         return request.supplemented(supplement, hops: hops, observer: observer)
     }
 
-    private func storeCookies(of answer: Answer, to request: Call) async {
+    /// Runs what needs the public suffixes of a jar, which may be knowledge of the program, and its file.
+    private func reading<Value: Sendable>(
+        _ jar: CookieJar, _ phase: HTTPError.Phase, holding exchange: Exchange? = nil,
+        _ body: @escaping @Sendable () async -> Value
+    ) async throws -> Value {
+        if jar.isReady { return await body() }
+        return try await userCode.run(
+            "the cookie jar's public suffixes and file", phase, holding: exchange, sentCount: sentCount, body)
+    }
+
+    private func storeCookies(of answer: Answer, to request: Call) async throws {
         guard let jar = call.cookieJar else { return }
         // A forwarding proxy's refusal says nothing of the origin, whether it is answered with credentials or returned.
         if answer.head.status == 407, request.isForwarded { return }
         // What is stored set its cookies when it came; what validated it may set others.
         guard answer.source == .network else {
             if let values = answer.caching?.setCookies, !values.isEmpty {
-                await jar.store(setCookieBytes: values, from: request.url)
+                try await store(values, in: jar, of: answer, request)
             }
             return
         }
         guard answer.head.fields.contains("set-cookie") else { return }
-        await jar.store(
-            setCookieBytes: answer.head.fields.rawValues(of: "set-cookie").map(Array.init), from: request.url)
+        try await store(
+            answer.head.fields.rawValues(of: "set-cookie").map(Array.init), in: jar, of: answer, request)
+    }
+
+    private func store(
+        _ values: [[UInt8]], in jar: CookieJar, of answer: Answer, _ request: Call
+    ) async throws {
+        let url = request.url
+        try await reading(jar, .evaluating, holding: answer.channel.heldExchange) {
+            _ = await jar.store(setCookieBytes: values, from: url)
+        }
     }
 
     /// Whether another request follows an answer; it is made ready then, and the answer given up.

@@ -109,7 +109,12 @@ final class ManagedRun: Sendable {
             var plan = order.plan
             if let prepare = order.prepare {
                 do {
-                    try await prepare(&plan.options.headers, order.movedURLs.last ?? plan.url)
+                    let (headers, url) = (plan.options.headers, order.movedURLs.last ?? plan.url)
+                    plan.options.headers = try await waitUnlessCancelled {
+                        var prepared = headers
+                        try await prepare(&prepared, url)
+                        return prepared
+                    }
                 } catch let error where !(error is HTTPError) && !(error is CancellationError) {
                     try Task.checkCancellation()
                     // Named by its type alone: this is kept on disk, and the closure deals with secrets.

@@ -7,6 +7,10 @@ actor CredentialKeeper {
     /// How often new ones were got.
     private var generation: UInt64 = 0
     private var renewal: Task<Void, any Error>?
+    /// The closures that add credentials just now.
+    private var authorizations: [UInt64: Task<HTTPRequest, any Error>] = [:]
+    private var lastAuthorization: UInt64 = 0
+    private var isCancelled = false
 
     init(_ credentials: OfflineCredentials) {
         self.credentials = credentials
@@ -16,8 +20,22 @@ actor CredentialKeeper {
     func authorize(_ request: HTTPRequest) async throws -> (request: HTTPRequest, generation: UInt64) {
         // Those that are being got are worth the wait.
         if let renewal { try await CredentialKeeper.wait(for: renewal) }
-        let generation = generation
-        return (try await credentials.authorize(request), generation)
+        guard !isCancelled else { throw CancellationError() }
+        let (credentials, generation) = (credentials, generation)
+        lastAuthorization += 1
+        let number = lastAuthorization
+        // Unstructured, so that the end of the queue can end the wait as well. Nothing has been sent yet.
+        let authorization = Task {
+            try await waitUnlessCancelled { try await credentials.authorize(request) }
+        }
+        authorizations[number] = authorization
+        defer { authorizations[number] = nil }
+        let made = try await withTaskCancellationHandler {
+            try await authorization.value
+        } onCancel: {
+            authorization.cancel()
+        }
+        return (made, generation)
     }
 
     /// Gets new credentials in place of those a server refused, unless that has happened since.
@@ -32,16 +50,18 @@ actor CredentialKeeper {
         // notes its own end, so that nobody goes on before that is done.
         let renewal = Task {
             defer { self.renewal = nil }
-            try await refresh()
+            try await waitUnlessCancelled { try await refresh() }
             generation += 1
         }
         self.renewal = renewal
         try await CredentialKeeper.wait(for: renewal)
     }
 
-    /// Gives up getting new ones.
+    /// Ends all waits for the program's closures, for good.
     func cancel() {
+        isCancelled = true
         renewal?.cancel()
+        for authorization in authorizations.values { authorization.cancel() }
     }
 
     /// Waits for a renewal, and no longer than the task that waits.

@@ -82,7 +82,7 @@ package final class Dialer: Sendable {
         var timings = DialTimings(start: MonotonicTime.now())
         if let connector = settings.connector.value, proxy == nil {
             do throws(TransportError) {
-                let stream = try await connector.connect(to: destination)
+                let stream = try await connect(by: connector, to: destination, until: deadline)
                 timings.connected = MonotonicTime.now()
                 return Connected(stream: stream, timings: timings)
             } catch {
@@ -194,6 +194,31 @@ package final class Dialer: Sendable {
             return try await resolve(destination, isProxy: false, until: deadline, timings: &timings)
         } catch {
             throw failure(.resolving, error, timings)
+        }
+    }
+
+    /// Connects in place of the network, in a task of its own, which is cancelled at the deadline.
+    private func connect(
+        by connector: any StreamConnector, to destination: Destination, until deadline: MonotonicTime
+    ) async throws(TransportError) -> any ByteStream {
+        let answer = OneShot<Result<any ByteStream, TransportError>>()
+        let attempt = Task {
+            do throws(TransportError) {
+                let stream = try await connector.connect(to: destination)
+                // A stream that comes too late belongs to nobody.
+                if !answer.fulfil(.success(stream)) { stream.close() }
+            } catch {
+                answer.fulfil(.failure(error))
+            }
+        }
+        switch await answer.waitUnlessCancelled(until: deadline, on: loop) {
+        case .value(let result): return try result.get()
+        case .timedOut:
+            attempt.cancel()
+            throw .timedOut
+        case .interrupted:
+            attempt.cancel()
+            throw .interrupted
         }
     }
 

@@ -81,3 +81,26 @@ package final class OneShot<Value: Sendable>: TimerTarget {
         return nil
     }
 }
+
+/// Runs code of the program in a task of its own, and waits for it until the running task is cancelled.
+///
+/// The task of the code is cancelled then, and nobody waits for it, since it may never return.
+/// - Throws: What the code throws; `CancellationError`.
+package func waitUnlessCancelled<Value: Sendable>(
+    for code: @escaping @Sendable () async throws -> Value
+) async throws -> Value {
+    let outcome = OneShot<Result<Value, any Error>>()
+    let task = Task {
+        do {
+            outcome.fulfil(.success(try await code()))
+        } catch {
+            outcome.fulfil(.failure(error))
+        }
+    }
+    let ended = await outcome.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
+    guard case .value(let result) = ended else {
+        task.cancel()
+        throw CancellationError()
+    }
+    return try result.get()
+}

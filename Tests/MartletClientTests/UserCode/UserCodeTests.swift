@@ -7,10 +7,10 @@ import Testing
 struct UserCodeTests {
     @Test(
         "Calls that fill the limit of their host can all make another call to it",
-        arguments: UserHook.holding, [10, 300_000])
+        arguments: UserHook.nesting, [10, 300_000])
     func nestedAtTheLimit(_ hook: UserHook, _ byteCount: UInt64) async throws {
         let scene = try UserScene(hook, byteCount: byteCount)
-        try await TestOrigin.withOrigin { request in
+        try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
             let limit = 16
@@ -19,7 +19,9 @@ struct UserCodeTests {
             let url = try HTTPURL(origin.url("/side"))
             scene.run {
                 // Every call has its response, and would hold its connection.
-                _ = await eventually(within: Patience.long) { scene.requests.count >= limit }
+                if UserHook.holding.contains(hook) {
+                    _ = await eventually(within: Patience.long) { scene.requests.count >= limit }
+                }
                 var options = RequestOptions()
                 options.authentication = AuthenticationSettings()
                 options.timeouts = .patient(poolWait: Patience.ending)
@@ -28,7 +30,13 @@ struct UserCodeTests {
             }
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<limit {
-                    group.addTask { try await scene.call(session, origin).statusCode }
+                    group.addTask {
+                        if hook == .mapper {
+                            await #expect(throws: HTTPError.self) { try await scene.call(session, origin) }
+                            return 200
+                        }
+                        return try await scene.call(session, origin).statusCode
+                    }
                 }
                 for try await status in group { #expect(status == 200) }
             }
@@ -42,7 +50,7 @@ struct UserCodeTests {
     @Test("A body that was read before a verdict, or not, is delivered whole", arguments: [0, 10, 300_000])
     func deliversAfterVerdict(_ byteCount: UInt64) async throws {
         let scene = try UserScene(.verdict, byteCount: byteCount)
-        try await TestOrigin.withOrigin { request in
+        try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
             let session = scene.session()
@@ -79,7 +87,7 @@ struct UserCodeTests {
         _ hook: UserHook, end: (HTTPSession, Task<HTTPExchange, any Error>) async -> Void
     ) async throws {
         let scene = try UserScene(hook)
-        try await TestOrigin.withOrigin { request in
+        try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
             let session = scene.session()
@@ -100,7 +108,7 @@ struct UserCodeTests {
         arguments: [UserHook.adapt, .verdict])
     func cancelsTask(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
-        try await TestOrigin.withOrigin { request in
+        try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
             let session = scene.session()
@@ -116,7 +124,7 @@ struct UserCodeTests {
     @Test("The total clock ends the wait for code that never returns", arguments: UserHook.asking)
     func timesOut(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
-        try await TestOrigin.withOrigin { request in
+        try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
             let session = scene.session()
@@ -127,10 +135,33 @@ struct UserCodeTests {
             #expect(error?.code == .timedOut)
             #expect(error?.clock == .total)
             // A machine that stood still may not have come to the code.
-            if scene.entered.count > 0 {
+            if scene.entered.count > 0, !UserHook.beside.contains(hook) {
                 #expect(error?.message.contains("before the") == true, "\(error?.message ?? "")")
             }
             scene.release()
+        }
+    }
+
+    @Test("An error of the code ends the call, and frees its connection", arguments: UserHook.throwing)
+    func throwing(_ hook: UserHook) async throws {
+        let scene = try UserScene(hook)
+        try await TestOrigin.withOrigin(scene.originOptions) { request in
+            try await scene.respond(to: request)
+        } run: { origin async throws in
+            let session = scene.session { $0.pool.connectionsPerHost = 1 }
+            scene.fail()
+            let error = await #expect(throws: (any Error).self) { try await scene.call(session, origin) }
+            switch hook {
+            case .body, .part, .emptyBody:
+                #expect((error as? HTTPError)?.underlying is UserFailure)
+            case .resolver: #expect((error as? HTTPError)?.code == .resolutionFailed)
+            default: #expect(error is UserFailure)
+            }
+            // It would wait for the only place.
+            let next = try await UserScene.$isInside.withValue(true) {
+                try await session.get(origin.url("/side"))
+            }
+            #expect(next.text == "side")
         }
     }
 
@@ -138,7 +169,7 @@ struct UserCodeTests {
         "Code of a call can invalidate the session, and the call is cancelled", arguments: UserHook.allCases)
     func invalidatesFromInside(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
-        try await TestOrigin.withOrigin { request in
+        try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
             let session = scene.session()

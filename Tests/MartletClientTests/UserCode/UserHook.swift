@@ -8,17 +8,29 @@ import SystemPackage
 enum UserHook: String, CaseIterable, Sendable {
     case adapt, verdict, handler, token, refresh, answer, redirect, newBody, received, bodyReceived
     case destination, downloadFinished, completed, mapper
+    case validator, headValidator, suffixes, emptyBody, body, part, bodySent, collected, resolver, trust
 
     /// Those that are asked about a response while its body may still be on the connection.
     static let holding: [UserHook] = [
-        .verdict, .handler, .refresh, .answer, .redirect, .received, .destination,
+        .verdict, .handler, .refresh, .answer, .redirect, .received, .destination, .headValidator, .suffixes,
     ]
+    /// Those that run where no connection is held, or is counted. An upload and a handshake hold their own.
+    static let nesting = allCases.filter { ![.body, .part, .trust].contains($0) }
+    /// Those that are told what the call does, and do not change it.
+    static let told: [UserHook] = [.downloadFinished, .completed, .mapper, .bodySent, .collected]
     /// Those whose result the call needs.
-    static let asking: [UserHook] = [
-        .adapt, .verdict, .handler, .token, .refresh, .answer, .redirect, .newBody, .received, .bodyReceived,
-        .destination,
+    static let asking = allCases.filter { !told.contains($0) }
+    /// Those that can throw.
+    static let throwing: [UserHook] = [
+        .adapt, .verdict, .handler, .token, .refresh, .answer, .redirect, .newBody, .received, .destination,
+        .validator, .headValidator, .emptyBody, .body, .part, .resolver,
     ]
+    /// Those that wait in a task of the connection's or the upload's own, and not in the call's.
+    static let beside: [UserHook] = [.body, .part, .resolver, .trust]
 }
+
+/// The error that code of the program throws in tests.
+struct UserFailure: Error, Hashable {}
 
 /// Code of the program that runs in one hook of a session, and the calls that reach it.
 final class UserScene: Sendable {
@@ -35,6 +47,7 @@ final class UserScene: Sendable {
     let folder: TemporaryFolder
     private let code = Mutex<(@Sendable () async -> Void)?>(nil)
     private let blocks = Mutex<[OneShot<Void>]>([])
+    private let isFailing = Mutex(false)
 
     init(_ hook: UserHook, byteCount: UInt64 = 10) throws {
         self.hook = hook
@@ -45,6 +58,11 @@ final class UserScene: Sendable {
     /// Sets the code.
     func run(_ body: @escaping @Sendable () async -> Void) {
         code.withLock { $0 = body }
+    }
+
+    /// Makes the code throw.
+    func fail() {
+        isFailing.withLock { $0 = true }
     }
 
     /// Waits until ``release()``, whatever is cancelled.
@@ -59,6 +77,15 @@ final class UserScene: Sendable {
         for block in blocks.withLock({ $0 }) { block.fulfil(()) }
     }
 
+    /// What the origin speaks.
+    var originOptions: OriginOptions { hook == .trust ? .tls() : .plain }
+
+    /// What each function of the program calls that can throw.
+    func ask(_ hook: UserHook) async throws {
+        await enter(hook)
+        if hook == self.hook, !UserScene.isInside, isFailing.withLock({ $0 }) { throw UserFailure() }
+    }
+
     /// What each function of the program calls.
     func enter(_ hook: UserHook) async {
         guard hook == self.hook, !UserScene.isInside else { return }
@@ -69,7 +96,7 @@ final class UserScene: Sendable {
 
     func respond(to request: OriginRequest) async throws -> OriginResponse {
         // A body of which nothing was read needs no other in its place.
-        if hook == .newBody { _ = try await request.collectBody() }
+        if [.newBody, .body, .part, .bodySent].contains(hook) { _ = try await request.collectBody() }
         if request.path != "/start" { return .text("side") }
         requests.add()
         let isKnown = ["Basic dTpw", "Bearer new"].contains(request.fields["Authorization"])
@@ -81,6 +108,7 @@ final class UserScene: Sendable {
         case .redirect: (status, fields) = (302, ["Location": "/end"])
         case .newBody: (status, fields) = (307, ["Location": "/end"])
         case .mapper: status = 500
+        case .suffixes: fields = ["Set-Cookie": "a=b"]
         default: break
         }
         if isKnown { (status, fields) = (200, [:]) }
@@ -94,7 +122,7 @@ final class UserScene: Sendable {
             case .adapt, .verdict: configuration.interceptors = [Interceptor(scene: self)]
             case .handler:
                 configuration.authentication.handler = { _ in
-                    await self.enter(.handler)
+                    try await self.ask(.handler)
                     return .basic(user: "u", password: "p")
                 }
             case .token, .refresh:
@@ -105,6 +133,16 @@ final class UserScene: Sendable {
                     await self.enter(.mapper)
                     return error
                 }
+            case .validator, .headValidator:
+                configuration.validator = .custom { _ in try await self.ask(self.hook) }
+            case .suffixes: configuration.cookies = CookieJar(publicSuffixes: Suffixes(scene: self))
+            case .resolver: configuration.resolver = Names(scene: self)
+            case .trust:
+                configuration.tls.trust = .custom { _, _ in
+                    await self.enter(.trust)
+                    return .accept
+                }
+            case .body, .part, .emptyBody: break
             default: configuration.delegate = Delegate(scene: self)
             }
             change(&configuration)
@@ -119,6 +157,17 @@ final class UserScene: Sendable {
         var options = RequestOptions()
         if let total { options.timeouts = .patient(total: total) }
         switch hook {
+        case .body, .emptyBody, .bodySent:
+            let request = try HTTPRequest(method: .put, url: origin.url("/start"))
+            let isEmpty = hook == .emptyBody
+            let body = HTTPBody.stream(length: isEmpty ? 0 : 3) { Pieces(scene: self, isEmpty: isEmpty) }
+            return try await session.send(request, body: body, options: options)
+        case .part:
+            let request = try HTTPRequest(method: .put, url: origin.url("/start"))
+            let body = HTTPBody.multipart { $0.stream("a") { Pieces(scene: self, isEmpty: false) } }
+            return try await session.send(request, body: body, options: options)
+        case .resolver:
+            return try await session.get("http://name.example:\(origin.port)/start", options: options)
         case .newBody:
             let request = try HTTPRequest(method: .put, url: origin.url("/start"))
             let pieces = AsyncStream<[UInt8]> { continuation in
@@ -126,7 +175,7 @@ final class UserScene: Sendable {
                 continuation.finish()
             }
             return try await session.send(request, body: .once(pieces, length: 3), options: options)
-        case .destination, .downloadFinished:
+        case .destination, .downloadFinished, .headValidator:
             let request = try HTTPRequest(method: .get, url: origin.url("/start"))
             let path = FilePath(folder.path + "/file-\(entered.count)-\(CallNumbers.next())")
             return try await session.download(request, to: path, options: options)
@@ -138,12 +187,12 @@ final class UserScene: Sendable {
         let scene: UserScene
 
         func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest {
-            await scene.enter(.adapt)
+            try await scene.ask(.adapt)
             return request
         }
 
         func verdict(on outcome: HTTPCallOutcome, in context: CallContext) async throws -> HTTPRetryVerdict {
-            await scene.enter(.verdict)
+            try await scene.ask(.verdict)
             return .proceed
         }
     }
@@ -152,12 +201,12 @@ final class UserScene: Sendable {
         let scene: UserScene
 
         func token() async throws -> String {
-            await scene.enter(.token)
+            try await scene.ask(.token)
             return "old"
         }
 
         func refresh(after token: String) async throws -> String {
-            await scene.enter(.refresh)
+            try await scene.ask(.refresh)
             return "new"
         }
     }
@@ -168,7 +217,7 @@ final class UserScene: Sendable {
         func answer(
             to challenge: AuthenticationChallenge, in context: CallContext
         ) async throws -> ChallengeAnswer {
-            await scene.enter(.answer)
+            try await scene.ask(.answer)
             return .credentials(.basic(user: "u", password: "p"))
         }
 
@@ -176,20 +225,28 @@ final class UserScene: Sendable {
             by response: HTTPResponse, from request: HTTPRequest, to proposed: HTTPRequest,
             in context: CallContext
         ) async throws -> HTTPRequest? {
-            await scene.enter(.redirect)
+            try await scene.ask(.redirect)
             return proposed
         }
 
         func newBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody? {
-            await scene.enter(.newBody)
+            try await scene.ask(.newBody)
             return .bytes([1, 2, 3])
         }
 
         func received(
             _ response: HTTPResponse, in context: CallContext
         ) async throws -> ResponseDisposition {
-            await scene.enter(.received)
+            try await scene.ask(.received)
             return .allow
+        }
+
+        func bodySent(_ progress: TransferProgress, in context: CallContext) async {
+            await scene.enter(.bodySent)
+        }
+
+        func collected(_ metrics: HTTPMetrics, in context: CallContext) async {
+            await scene.enter(.collected)
         }
 
         func bodyReceived(_ byteCount: Int, in context: CallContext) async {
@@ -199,7 +256,7 @@ final class UserScene: Sendable {
         func destination(
             of response: HTTPResponse, proposed: FilePath, in context: CallContext
         ) async throws -> FilePath? {
-            await scene.enter(.destination)
+            try await scene.ask(.destination)
             return nil
         }
 
@@ -209,6 +266,51 @@ final class UserScene: Sendable {
 
         func completed(_ result: CallResult, in context: CallContext) async {
             await scene.enter(.completed)
+        }
+    }
+
+    private struct Suffixes: PublicSuffixes {
+        let scene: UserScene
+        let isComplete = false
+
+        func publicSuffix(of name: String) -> Substring { name[...] }
+
+        func prepare() async {
+            await scene.enter(.suffixes)
+        }
+    }
+
+    private struct Names: Resolver {
+        let scene: UserScene
+
+        func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
+            do {
+                try await scene.ask(.resolver)
+            } catch {
+                throw ResolutionError(host: host, message: "\(error)")
+            }
+            return SocketAddress(literal: "127.0.0.1", port: port).map { [$0] } ?? []
+        }
+    }
+
+    /// The pieces of a body, each of which the code is asked for.
+    private struct Pieces: AsyncSequence, Sendable {
+        let scene: UserScene
+        let isEmpty: Bool
+
+        struct AsyncIterator: AsyncIteratorProtocol {
+            let scene: UserScene
+            var isOver: Bool
+
+            mutating func next(isolation actor: isolated (any Actor)?) async throws -> [UInt8]? {
+                try await scene.ask([.emptyBody, .part].contains(scene.hook) ? scene.hook : .body)
+                defer { isOver = true }
+                return isOver ? nil : [1, 2, 3]
+            }
+        }
+
+        func makeAsyncIterator() -> AsyncIterator {
+            AsyncIterator(scene: scene, isOver: isEmpty)
         }
     }
 

@@ -90,6 +90,9 @@ public struct ResponseValidator: Sendable {
     ///
     /// The closure may await. It sees the head and the body as far as it was collected, which
     /// ``SessionConfiguration/bufferedBodyLimit`` bounds.
+    ///
+    /// Within a call it runs in a task of its own, and may make calls. When the call is cancelled or its total clock runs out,
+    /// that task is cancelled, and the call ends without waiting for it.
     public static func custom(
         _ check: @escaping @Sendable (HTTPExchange) async throws -> Void
     ) -> ResponseValidator {

@@ -1,0 +1,139 @@
+import Martlet
+import MartletTesting
+import MartletTransport
+import Synchronization
+import SystemPackage
+
+/// Asynchronous code of the program for which no call waits: a queue, a manager, a cache or the caller does.
+enum OutsideHook: String, CaseIterable, Sendable {
+    case authorize, renew, prepare, decode, invalidated, outerMapper
+
+    /// Those that can throw, and after which the same call goes on later or fails.
+    static let throwing: [OutsideHook] = [.authorize, .prepare, .decode]
+}
+
+/// Code of the program in one of these hooks, and the work that reaches it.
+final class OutsideScene: Sendable {
+    let hook: OutsideHook
+    let entered = Counter()
+    private let folder: TemporaryFolder
+    private let code = Mutex<(@Sendable () async -> Void)?>(nil)
+    private let blocks = Mutex<[OneShot<Void>]>([])
+    private let isFailing = Mutex(false)
+
+    init(_ hook: OutsideHook) throws {
+        self.hook = hook
+        folder = try TemporaryFolder()
+    }
+
+    func run(_ body: @escaping @Sendable () async -> Void) { code.withLock { $0 = body } }
+    func fail() { isFailing.withLock { $0 = true } }
+
+    /// Waits until ``release()``, whatever is cancelled.
+    func block() async {
+        let block = OneShot<Void>()
+        blocks.withLock { $0.append(block) }
+        _ = await block.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
+    }
+
+    func release() {
+        for block in blocks.withLock({ $0 }) { block.fulfil(()) }
+    }
+
+    private func enter(_ hook: OutsideHook) async {
+        guard hook == self.hook else { return }
+        entered.add()
+        guard let body = code.withLock({ $0.take() }) else { return }
+        await body()
+    }
+
+    private func ask(_ hook: OutsideHook) async throws {
+        await enter(hook)
+        if hook == self.hook, isFailing.withLock({ $0 }) { throw UserFailure() }
+    }
+
+    func respond(to request: OriginRequest) -> OriginResponse {
+        if request.path != "/start" { return .text("side") }
+        return hook == .renew && request.fields["Authorization"] != "new" ? OriginResponse(401) : .text("ok")
+    }
+
+    func session() -> HTTPSession {
+        .own { configuration in
+            configuration.pool.connectionsPerHost = 1
+            switch hook {
+            case .invalidated: configuration.delegate = Delegate(scene: self)
+            case .outerMapper:
+                configuration.errorMapper = ErrorMapper { error in
+                    await self.enter(.outerMapper)
+                    return error
+                }
+            default: break
+            }
+        }
+    }
+
+    /// Does the work that reaches the hook, until it has done so and the code has returned, or until the running task is
+    /// cancelled. Whatever was opened is closed then.
+    func work(_ session: HTTPSession, _ origin: TestOrigin) async throws {
+        switch hook {
+        case .authorize, .renew:
+            let isRenewed = Counter()
+            let credentials = OfflineCredentials(
+                refresh: {
+                    await self.enter(.renew)
+                    isRenewed.add()
+                },
+                authorize: { request in
+                    try await self.ask(.authorize)
+                    var request = request
+                    request.headerFields[.authorization] = isRenewed.count > 0 ? "new" : "old"
+                    return request
+                })
+            let queue = try await OfflineQueue(
+                session: session, directory: FilePath(folder.path + "/queue"), credentials: credentials)
+            let request = try HTTPRequest(method: .post, url: origin.url("/start"))
+            try await queue.submit(request, body: .text("a"))
+            var isDelivered = false
+            waiting: for await event in queue.events {
+                switch event {
+                case .delivered:
+                    isDelivered = true
+                    break waiting
+                case .postponed: break waiting
+                default: continue
+                }
+            }
+            await queue.close()
+            if !isDelivered { throw UserFailure() }
+        case .prepare:
+            let manager = try await DownloadManager(
+                session: session, directory: FilePath(folder.path + "/downloads")
+            ) { _, _ in try await self.ask(.prepare) }
+            let id = try await manager.add(origin.url("/start"), to: FilePath(folder.path + "/file"))
+            var isFinished = false
+            for await state in manager.states(of: id) where state.isOver {
+                if case .finished = state { isFinished = true }
+                break
+            }
+            await manager.close()
+            if !isFinished { throw UserFailure() }
+        case .decode:
+            let cache = DecodedCache<Int>(session: session, cost: { _ in 1 }) { exchange in
+                try await self.ask(.decode)
+                return exchange.body.count
+            }
+            _ = try await cache.value(for: origin.url("/start"))
+        case .invalidated: await session.invalidateAndCancel()
+        case .outerMapper:
+            let host = try HTTPHost(HTTPURL(origin.url("/")), session: session)
+            // No call is begun for a URL that is none.
+            _ = try? await host.get("http://[")
+        }
+    }
+
+    private struct Delegate: SessionDelegate {
+        let scene: OutsideScene
+
+        func sessionInvalidated() async { await scene.enter(.invalidated) }
+    }
+}

@@ -1,0 +1,175 @@
+import Logging
+import Martlet
+import MartletTesting
+import Synchronization
+import SystemPackage
+
+#if Metrics
+    import CoreMetrics
+#endif
+
+/// Synchronous code of the program that runs within calls.
+///
+/// It cannot wait without holding its thread, so a call cannot be raced against it. What must hold is that no lock is held
+/// while it runs: it may ask the session anything, and start tasks that make calls or invalidate it.
+enum SynchronousHook: String, CaseIterable, Sendable {
+    case observe, logger, selector, publicSuffix, uploadProgress, downloadProgress, serializer, cost
+    #if Metrics
+        case metrics
+    #endif
+
+    /// Those that can throw.
+    static let throwing: [SynchronousHook] = [.serializer]
+}
+
+/// Code in one synchronous hook of a session, and the call that reaches it.
+final class SynchronousScene: Sendable {
+    let hook: SynchronousHook
+    let entered = Counter()
+    private let folder: TemporaryFolder
+    private let code = Mutex<(@Sendable () -> Void)?>(nil)
+    private let isFailing = Mutex(false)
+
+    init(_ hook: SynchronousHook) throws {
+        self.hook = hook
+        folder = try TemporaryFolder()
+    }
+
+    /// Sets the code, which runs once.
+    func run(_ body: @escaping @Sendable () -> Void) {
+        code.withLock { $0 = body }
+    }
+
+    /// Makes the code throw.
+    func fail() { isFailing.withLock { $0 = true } }
+
+    func enter(_ hook: SynchronousHook) {
+        guard hook == self.hook else { return }
+        entered.add()
+        code.withLock { $0.take() }?()
+    }
+
+    func ask(_ hook: SynchronousHook) throws {
+        enter(hook)
+        if hook == self.hook, isFailing.withLock({ $0 }) { throw UserFailure() }
+    }
+
+    func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
+        .own { configuration in
+            switch hook {
+            case .observe: configuration.interceptors = [Interceptor(scene: self)]
+            case .logger:
+                configuration.logger = Logger(label: "test") { _ in Handler(scene: self) }
+                configuration.logger.logLevel = .trace
+            case .selector:
+                configuration.proxy = .selector { _ in
+                    self.enter(.selector)
+                    return nil
+                }
+            case .publicSuffix: configuration.cookies = CookieJar(publicSuffixes: Suffixes(scene: self))
+            #if Metrics
+                case .metrics: configuration.metricsFactory = Meters(scene: self)
+            #endif
+            case .uploadProgress, .downloadProgress, .serializer, .cost: break
+            }
+            change(&configuration)
+        }
+    }
+
+    /// Makes the call that reaches the hook.
+    func call(_ session: HTTPSession, _ origin: TestOrigin) async throws {
+        // Of an address nobody asks whether it is a public suffix.
+        let url = hook == .publicSuffix ? "http://b.a.localhost:\(origin.port)/start" : origin.url("/start")
+        switch hook {
+        case .uploadProgress:
+            let request = try HTTPRequest(method: .put, url: url)
+            try await session.upload(.bytes([1, 2, 3]), to: request) { _ in self.enter(.uploadProgress) }
+        case .downloadProgress:
+            let request = try HTTPRequest(method: .get, url: url)
+            let path = FilePath(folder.path + "/file-\(entered.count)")
+            try await session.download(request, to: path) { _ in self.enter(.downloadProgress) }
+        case .serializer:
+            var host = try HTTPHost(HTTPURL(origin.url("/")), session: session)
+            host.encoding.query.serializer = { _ in
+                try self.ask(.serializer)
+                return "a=b"
+            }
+            _ = try await host.get("start", parameters: ["a": "b"])
+        case .cost:
+            let cache = DecodedCache<Int>(
+                session: session,
+                cost: { _ in
+                    self.enter(.cost)
+                    return 1
+                }, decode: { $0.body.count })
+            _ = try await cache.value(for: url)
+        default: _ = try await session.get(url)
+        }
+    }
+
+    private struct Interceptor: HTTPInterceptor {
+        let scene: SynchronousScene
+
+        func observe(_ event: SessionEvent, in context: CallContext) { scene.enter(.observe) }
+    }
+
+    private struct Handler: LogHandler {
+        let scene: SynchronousScene
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { scene.enter(.logger) }
+    }
+
+    private struct Suffixes: PublicSuffixes {
+        let scene: SynchronousScene
+
+        var isComplete: Bool {
+            scene.enter(.publicSuffix)
+            return false
+        }
+
+        func publicSuffix(of name: String) -> Substring {
+            scene.enter(.publicSuffix)
+            return name[...]
+        }
+    }
+
+    #if Metrics
+        private final class Meters: MetricsFactory {
+            let scene: SynchronousScene
+
+            init(scene: SynchronousScene) { self.scene = scene }
+
+            func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+                Instrument(scene: scene)
+            }
+            func makeRecorder(
+                label: String, dimensions: [(String, String)], aggregate: Bool
+            ) -> any RecorderHandler { Instrument(scene: scene) }
+            func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+                Instrument(scene: scene)
+            }
+            func destroyCounter(_ handler: any CounterHandler) {}
+            func destroyRecorder(_ handler: any RecorderHandler) {}
+            func destroyTimer(_ handler: any TimerHandler) {}
+        }
+
+        private final class Instrument: CounterHandler, RecorderHandler, TimerHandler {
+            let scene: SynchronousScene
+
+            init(scene: SynchronousScene) { self.scene = scene }
+
+            func increment(by amount: Int64) { scene.enter(.metrics) }
+            func reset() { scene.enter(.metrics) }
+            func record(_ value: Int64) { scene.enter(.metrics) }
+            func record(_ value: Double) { scene.enter(.metrics) }
+            func recordNanoseconds(_ duration: Int64) { scene.enter(.metrics) }
+        }
+    #endif
+}

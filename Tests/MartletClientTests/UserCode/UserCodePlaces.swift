@@ -1,0 +1,140 @@
+import Foundation
+
+/// The places where the public API takes code from its user, read from the sources: public functions, initializers,
+/// properties and type aliases with a closure, an asynchronous sequence or a handler of another package, and the
+/// requirements of public protocols.
+enum UserCodePlaces {
+    /// The places in all library targets, as `Type.member`.
+    static func inSources() throws -> Set<String> {
+        // This file is four steps below the root of the package.
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        var places: Set<String> = []
+        for target in targets {
+            let folder = root.appendingPathComponent("Sources/\(target)")
+            let paths = FileManager.default.enumerator(atPath: folder.path)
+            for path in (paths?.allObjects ?? []).compactMap({ $0 as? String })
+            where path.hasSuffix(".swift") {
+                let source = try String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8)
+                places.formUnion(UserCodePlaces.places(in: source))
+            }
+        }
+        return places
+    }
+
+    /// The library targets with public API. `MartletTesting` is left out: its code runs in tests, not in calls.
+    private static let targets = [
+        "MartletTransport", "MartletConnections", "MartletCache", "MartletClient", "MartletDownloads",
+        "MartletOffline", "MartletXML", "MartletImages",
+    ]
+
+    /// The places in one file's source.
+    static func places(in source: String) -> Set<String> {
+        var places: Set<String> = []
+        var scopes: [Scope] = []
+        /// The indentation of each `#if` that is open.
+        var conditions: [Int] = []
+        let lines = source.components(separatedBy: "\n")
+        for (index, line) in lines.enumerated() {
+            let text = line.drop { $0 == " " }
+            let indentation = line.count - text.count
+            if text.isEmpty || text.hasPrefix("//") { continue }
+            if text.hasPrefix("#if") { conditions.append(indentation) }
+            if text.hasPrefix("#endif") { _ = conditions.popLast() }
+            if text.hasPrefix("#") { continue }
+            scopes.removeAll { $0.indentation >= indentation }
+            // Regular expressions are slow in debug builds: most lines are passed over without one.
+            if text.hasSuffix("{"), scopeWords.contains(where: text.contains),
+                let scope = Scope(String(text), indentation: indentation)
+            {
+                scopes.append(scope)
+                continue
+            }
+            guard let scope = scopes.last else { continue }
+            let depth = conditions.count { $0 > scope.indentation } + 1
+            guard indentation == scope.indentation + 4 * depth else { continue }
+            let isPublic = text.contains("public ") || scope.isPublicExtension
+            guard isPublic || scope.isPublicProtocol, let name = memberName(in: String(text)) else {
+                continue
+            }
+            if scope.isPublicProtocol || takesCode(declaration(at: index, of: lines)) {
+                places.insert("\(scope.name).\(name)")
+            }
+        }
+        return places
+    }
+
+    private static let scopeWords = ["extension ", "struct ", "class ", "actor ", "enum ", "protocol "]
+    /// Signs of code in a declaration that has no closure.
+    private static let codeSigns = [
+        ": AsyncSequence", "any AsyncSequence", "Logger(", ": Logger", "MetricsFactory", "Tracer)",
+    ]
+
+    /// A type, protocol or extension whose members follow.
+    private struct Scope {
+        var indentation: Int
+        var name: String
+        var isPublicProtocol: Bool
+        var isPublicExtension: Bool
+
+        init?(_ text: String, indentation: Int) {
+            let words = text.split(separator: " ").map(String.init)
+            let kinds: Set = ["extension", "struct", "class", "actor", "enum", "protocol"]
+            guard let place = words.firstIndex(where: kinds.contains), place + 1 < words.count,
+                words[..<place].allSatisfy({ $0.hasPrefix("@") || $0.allSatisfy(\.isLetter) })
+            else { return nil }
+            let name = words[place + 1].prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }
+            guard name.first?.isUppercase == true else { return nil }
+            let isPublic = words[..<place].contains("public")
+            self.indentation = indentation
+            self.name = String(name)
+            isPublicProtocol = isPublic && words[place] == "protocol"
+            isPublicExtension = isPublic && words[place] == "extension"
+        }
+    }
+
+    private static func memberName(in text: String) -> String? {
+        let words = text.split { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == "@") }.map(String.init)
+        guard
+            let place = words.firstIndex(where: {
+                ["func", "var", "let", "typealias", "init"].contains($0)
+            })
+        else { return nil }
+        if words[place] == "init" { return "init" }
+        return place + 1 < words.count ? words[place + 1] : nil
+    }
+
+    /// A declaration up to its body, over as many lines as it takes.
+    private static func declaration(at index: Int, of lines: [String]) -> String {
+        var text = ""
+        for line in lines[index...] {
+            text += line.trimmingCharacters(in: .whitespaces) + " "
+            let opened = text.count { $0 == "(" } - text.count { $0 == ")" }
+            if opened <= 0, !text.hasSuffix("-> "), !text.hasSuffix("= ") { break }
+        }
+        return text
+    }
+
+    /// Whether code is among the parameters of a function, or is the type of a property or an alias.
+    private static func takesCode(_ declaration: String) -> Bool {
+        let signature = String(declaration.prefix { $0 != "{" })
+        if codeSigns.contains(where: signature.contains) { return true }
+        guard signature.contains("->") else { return false }
+        let words = signature.split(separator: " ")
+        if !words.contains("func"), words.contains(where: { ["var", "let", "typealias"].contains($0) }) {
+            return true
+        }
+        var depth = 0
+        var previous: Character = " "
+        for character in signature {
+            switch character {
+            case "(": depth += 1
+            case ")": depth -= 1
+            case ">" where previous == "-" && depth > 0: return true
+            default: break
+            }
+            previous = character
+        }
+        return false
+    }
+}

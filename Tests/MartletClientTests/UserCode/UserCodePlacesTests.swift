@@ -1,0 +1,305 @@
+import Martlet
+import MartletTesting
+import Testing
+
+/// Each place in the public API that takes code of the program, with the tests that show that such code neither blocks a
+/// call of others nor outlives its own.
+@Suite("Places that take code of the program")
+struct UserCodePlacesTests {
+    /// How a place is protected, and what is tested of it.
+    enum Row {
+        /// A call waits for it in a task of its own: all cases run in ``UserCodeTests``.
+        case call(UserHook)
+        /// Something other than a call waits for it: all cases run below.
+        case outside(OutsideHook)
+        /// It is synchronous and runs within calls. It cannot be raced, since it holds its thread; that it holds no lock runs
+        /// below, with errors where it can throw.
+        case synchronous(SynchronousHook)
+        /// The caller's own task awaits it within the closure that a response is handed to. It cannot be left behind, because
+        /// the closure may refer to what does not outlive the function: it ends when it heeds the cancellation of its task.
+        /// Errors and invalidation run in ``UserCodeTests``.
+        case callersTask
+        /// A plain function of a value, which runs before there is a call or after it has ended, in the function of the API
+        /// that it was given to or was called by. There is nothing to block.
+        case value
+        /// It runs only with a trait, or nothing waits for it.
+        case elsewhere(String)
+    }
+
+    static let table: [String: Row] = [
+        "AuthenticationSettings.Handler": .call(.handler),
+        "BodySink.abandon": .callersTask,
+        "BodySink.finish": .callersTask,
+        "BodySink.write": .callersTask,
+        "ClosureSink.init": .callersTask,
+        "CookieJar.remove": .value,
+        "DecodedCache.Decode": .outside(.decode),
+        "DecodedCache.init": .synchronous(.cost),
+        "DownloadManager.background": .outside(.prepare),
+        "DownloadManager.init": .outside(.prepare),
+        "ErrorMapper.init": .call(.mapper),
+        "HTTPBody.multipart": .value,
+        "HTTPBody.once": .call(.body),
+        "HTTPBody.stream": .call(.body),
+        "HTTPEndpoint.body": .value,
+        "HTTPEndpoint.encoding": .value,
+        "HTTPEndpoint.headers": .value,
+        "HTTPEndpoint.method": .value,
+        "HTTPEndpoint.options": .value,
+        "HTTPEndpoint.parameters": .value,
+        "HTTPEndpoint.path": .value,
+        "HTTPEndpoint.response": .value,
+        "HTTPEndpoint.validatesStatus": .value,
+        "HTTPErrorMapping.error": .outside(.outerMapper),
+        "HTTPHost.download": .synchronous(.downloadProgress),
+        "HTTPHost.stream": .callersTask,
+        "HTTPHost.upload": .synchronous(.uploadProgress),
+        "HTTPHost.with": .value,
+        "HTTPInterceptor.adapt": .call(.adapt),
+        "HTTPInterceptor.observe": .synchronous(.observe),
+        "HTTPInterceptor.verdict": .call(.verdict),
+        "HTTPSession.download": .synchronous(.downloadProgress),
+        "HTTPSession.stream": .callersTask,
+        "HTTPSession.upload": .synchronous(.uploadProgress),
+        "HTTPSession.with": .value,
+        "MultipartForm.stream": .call(.part),
+        "OfflineCredentials.authorize": .outside(.authorize),
+        "OfflineCredentials.init": .outside(.authorize),
+        "OfflineCredentials.refresh": .outside(.renew),
+        "OfflineQueue.init": .outside(.authorize),
+        "ParameterEncoding.with": .value,
+        "ProxySettings.selector": .synchronous(.selector),
+        "PublicSuffixRule.init": .elsewhere(
+            "A function of a name, called without a lock while a handshake looks at a certificate."),
+        "PublicSuffixes.isComplete": .synchronous(.publicSuffix),
+        "PublicSuffixes.prepare": .call(.suffixes),
+        "PublicSuffixes.publicSuffix": .synchronous(.publicSuffix),
+        "QueryEncoding.serializer": .synchronous(.serializer),
+        "Resolver.addresses": .call(.resolver),
+        "ResponseDecoder.acceptableContentTypes": .value,
+        "ResponseDecoder.decode": .value,
+        "ResponseDecoder.map": .value,
+        "ResponseValidator.custom": .call(.headValidator),
+        "SessionConfiguration.logger": .synchronous(.logger),
+        "SessionConfiguration.networkConditions": .elsewhere(
+            "A task of the session's own follows the sequence. No call waits for it."),
+        "SessionConfiguration.tracer": .elsewhere("CallSpanTests"),
+        "SessionDelegate.answer": .call(.answer),
+        "SessionDelegate.bodyReceived": .call(.bodyReceived),
+        "SessionDelegate.bodySent": .call(.bodySent),
+        "SessionDelegate.collected": .call(.collected),
+        "SessionDelegate.completed": .call(.completed),
+        "SessionDelegate.destination": .call(.destination),
+        "SessionDelegate.downloadFinished": .call(.downloadFinished),
+        "SessionDelegate.newBody": .call(.newBody),
+        "SessionDelegate.received": .call(.received),
+        "SessionDelegate.redirect": .call(.redirect),
+        "SessionDelegate.sessionInvalidated": .outside(.invalidated),
+        "TokenProvider.refresh": .call(.refresh),
+        "TokenProvider.token": .call(.token),
+        "TrustPolicy.custom": .call(.trust),
+        "TrustPolicy.evaluated": .call(.trust),
+        "SessionConfiguration.metricsFactory": metrics,
+    ]
+
+    private static var metrics: Row {
+        #if Metrics
+            .synchronous(.metrics)
+        #else
+            .elsewhere("SynchronousHook.metrics, with the trait Metrics")
+        #endif
+    }
+
+    // MARK: The table
+
+    @Test("Each place that takes code is in the table, and the table has no other")
+    func tableIsComplete() throws {
+        let found = try UserCodePlaces.inSources()
+        let missing = found.subtracting(Self.table.keys).sorted()
+        let gone = Set(Self.table.keys).subtracting(found).sorted()
+        #expect(missing.isEmpty, "places without a row: \(missing)")
+        #expect(gone.isEmpty, "rows without a place: \(gone)")
+    }
+
+    @Test("Closures, sequences and requirements of public protocols are found in every form they have")
+    func forms() {
+        let source = """
+            public protocol Hook: Sendable {
+                func ask(_ request: Request) async throws -> Answer
+                var isFast: Bool { get }
+            }
+            protocol Inner {
+                func ask() -> Answer
+            }
+            public struct Settings: AsyncSequence {
+                public typealias Handler = @Sendable (Challenge) async throws -> Credentials?
+                public var serializer: (@Sendable (Value) throws -> String)?
+                public var changes: (any AsyncSequence<Change, Never> & Sendable)?
+                #if Metrics
+                    public var metricsFactory: (any MetricsFactory)?
+                #endif
+                public var logger = Logger(label: "a")
+                public func plain(_ value: Value) -> String { value.text { $0 -> $1 } }
+                public init(
+                    first: Int,
+                    handler: @escaping @Sendable (Int) -> Void
+                ) {}
+                public static func once<Pieces: AsyncSequence & Sendable>(
+                    _ pieces: Pieces
+                ) -> Settings { Settings() }
+                // public func commented(_ a: () -> Void)
+                func internalOnly(_ a: () -> Void) {}
+            }
+            public extension Session {
+                func with(_ change: (inout Settings) -> Void) -> Session { self }
+            }
+            """
+        let expected: Set = [
+            "Hook.ask", "Hook.isFast", "Settings.Handler", "Settings.serializer", "Settings.init",
+            "Settings.changes", "Settings.metricsFactory", "Settings.logger", "Settings.once", "Session.with",
+        ]
+        #expect(UserCodePlaces.places(in: source) == expected)
+    }
+
+    // MARK: Synchronous code
+
+    @Test(
+        "Synchronous code within a call can ask the session anything, and start calls",
+        arguments: SynchronousHook.allCases)
+    func asksSession(_ hook: SynchronousHook) async throws {
+        let scene = try SynchronousScene(hook)
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(200, fields: ["Set-Cookie": "a=b; Domain=a.localhost"], body: .text("side"))
+        } run: { origin async throws in
+            let session = scene.session { $0.pool.connectionsPerHost = 1 }
+            let nested = Counter()
+            scene.run {
+                // Each of these takes a lock of the session's: they would wait for ever under it.
+                _ = session.poolStatus
+                _ = session.runningCallCount
+                _ = session.configuration
+                Task { if (try? await session.get(origin.url("/side"))) != nil { nested.add() } }
+            }
+            try await scene.call(session, origin)
+            #expect(scene.entered.count > 0)
+            #expect(await eventually(within: Patience.long) { nested.count == 1 })
+            await session.invalidateAndCancel()
+        }
+    }
+
+    @Test(
+        "Synchronous code within a call can start the session's invalidation",
+        arguments: SynchronousHook.allCases)
+    func startsInvalidation(_ hook: SynchronousHook) async throws {
+        let scene = try SynchronousScene(hook)
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(200, fields: ["Set-Cookie": "a=b; Domain=a.localhost"], body: .text("side"))
+        } run: { origin async throws in
+            let session = scene.session()
+            let returned = Counter()
+            scene.run {
+                Task {
+                    await session.invalidateAndCancel()
+                    returned.add()
+                }
+            }
+            // It may have come too late to cancel the call.
+            try? await scene.call(session, origin)
+            #expect(await eventually(within: Patience.long) { returned.count == 1 })
+            #expect(session.runningCallCount == 0)
+        }
+    }
+
+    @Test("What synchronous code throws is what the call throws", arguments: SynchronousHook.throwing)
+    func synchronousThrows(_ hook: SynchronousHook) async throws {
+        let scene = try SynchronousScene(hook)
+        try await TestOrigin.withOrigin { _ in
+            .text("side")
+        } run: { origin async throws in
+            let session = scene.session()
+            scene.fail()
+            await #expect(throws: UserFailure.self) { try await scene.call(session, origin) }
+        }
+    }
+
+    // MARK: Code outside of calls
+
+    @Test(
+        "Code that no call waits for can make a call where one connection is allowed",
+        arguments: OutsideHook.allCases.filter { $0 != .invalidated })
+    func outsideNested(_ hook: OutsideHook) async throws {
+        try await outside(hook) { scene, session, origin in
+            let nested = Counter()
+            scene.run {
+                if (try? await session.get(origin.url("/side")))?.text == "side" { nested.add() }
+            }
+            try await scene.work(session, origin)
+            #expect(nested.count == 1)
+        }
+    }
+
+    @Test("Work that waits for code which never returns can be cancelled", arguments: OutsideHook.allCases)
+    func outsideCancelled(_ hook: OutsideHook) async throws {
+        try await outside(hook) { scene, session, origin in
+            scene.run { await scene.block() }
+            let work = Task { try await scene.work(session, origin) }
+            #expect(await eventually(within: Patience.long) { scene.entered.count > 0 })
+            work.cancel()
+            _ = await work.result
+            scene.release()
+        }
+    }
+
+    @Test(
+        "A session can be invalidated while code that no call waits for never returns",
+        arguments: OutsideHook.allCases)
+    func outsideInvalidated(_ hook: OutsideHook) async throws {
+        try await outside(hook) { scene, session, origin in
+            scene.run { await scene.block() }
+            let work = Task { try await scene.work(session, origin) }
+            #expect(await eventually(within: Patience.long) { scene.entered.count > 0 })
+            await session.invalidateAndCancel()
+            #expect(session.runningCallCount == 0)
+            work.cancel()
+            _ = await work.result
+            scene.release()
+        }
+    }
+
+    @Test("What code outside of calls throws is told", arguments: OutsideHook.throwing)
+    func outsideThrows(_ hook: OutsideHook) async throws {
+        try await outside(hook) { scene, session, origin in
+            scene.fail()
+            await #expect(throws: UserFailure.self) { try await scene.work(session, origin) }
+            #expect(scene.entered.count > 0)
+        }
+    }
+
+    @Test("Code that no call waits for can invalidate the session", arguments: OutsideHook.allCases)
+    func outsideInvalidates(_ hook: OutsideHook) async throws {
+        try await outside(hook) { scene, session, origin in
+            let returned = Counter()
+            scene.run {
+                await session.invalidateAndCancel()
+                returned.add()
+            }
+            let work = Task { try await scene.work(session, origin) }
+            #expect(await eventually(within: Patience.long) { returned.count > 0 })
+            work.cancel()
+            _ = await work.result
+            #expect(session.runningCallCount == 0)
+        }
+    }
+
+    private func outside(
+        _ hook: OutsideHook,
+        _ body: (OutsideScene, HTTPSession, TestOrigin) async throws -> Void
+    ) async throws {
+        let scene = try OutsideScene(hook)
+        try await TestOrigin.withOrigin { request in
+            scene.respond(to: request)
+        } run: { origin async throws in
+            try await body(scene, scene.session(), origin)
+        }
+    }
+}
