@@ -15,6 +15,7 @@
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
+#include <strings.h>
 
 /* Contexts */
 
@@ -139,6 +140,34 @@ static inline int martlet_name_constraints_are_malformed(X509 *certificate) {
              && sk_GENERAL_SUBTREE_num(constraints->excludedSubtrees) <= 0;
     result = result || martlet_subtrees_are_malformed(constraints->permittedSubtrees)
              || martlet_subtrees_are_malformed(constraints->excludedSubtrees);
+    NAME_CONSTRAINTS_free(constraints);
+    return result;
+}
+
+/* Whether a wildcard `*.x` among a certificate's names stands for a host that an authority must not sign for: an excluded
+   domain with one label more than x. OpenSSL finds x itself, and the domains above it. */
+static inline int martlet_has_excluded_wildcard(X509 *certificate, X509 *authority) {
+    NAME_CONSTRAINTS *constraints = X509_get_ext_d2i(authority, NID_name_constraints, NULL, NULL);
+    if (constraints == NULL) return 0;
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    int result = 0;
+    for (int i = 0; i < sk_GENERAL_SUBTREE_num(constraints->excludedSubtrees) && !result; i++) {
+        const GENERAL_NAME *base = sk_GENERAL_SUBTREE_value(constraints->excludedSubtrees, i)->base;
+        if (base->type != GEN_DNS) continue;
+        const char *domain = (const char *)ASN1_STRING_get0_data(base->d.dNSName);
+        int count = ASN1_STRING_length(base->d.dNSName), label = 0;
+        while (label < count && domain[label] != '.') label++;
+        if (label == 0 || label == count) continue;
+        for (int j = 0; j < sk_GENERAL_NAME_num(names) && !result; j++) {
+            const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, j);
+            if (name->type != GEN_DNS) continue;
+            const char *text = (const char *)ASN1_STRING_get0_data(name->d.dNSName);
+            int length = ASN1_STRING_length(name->d.dNSName);
+            result = length > 2 && text[0] == '*' && length - 1 == count - label
+                     && strncasecmp(text + 1, domain + label, (size_t)(length - 1)) == 0;
+        }
+    }
+    GENERAL_NAMES_free(names);
     NAME_CONSTRAINTS_free(constraints);
     return result;
 }

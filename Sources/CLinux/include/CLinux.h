@@ -36,6 +36,9 @@ static inline int martlet_fallocate(int descriptor, int mode, long long offset, 
     return (int)syscall(SYS_fallocate, descriptor, mode, offset, length);
 }
 
+/* Declared only for GNU sources. */
+extern void *memmem(const void *text, size_t length, const void *part, size_t partLength);
+
 /* glibc has no function for openat2; Linux 5.6 has the call, and 5.12 the flag 0x20, RESOLVE_CACHED: to open what takes no
    waiting, and fail with EAGAIN else. */
 static inline int martlet_open_cached(const char *path, unsigned long long flags) {

@@ -12,6 +12,7 @@ extension TLSSettings: Codable {
         case securityLevel
         case revocation
         case hosts
+        case onlySingleLabelSuffixes
     }
 
     /// Reads settings, without an identity. What is missing has its default.
@@ -31,13 +32,15 @@ extension TLSSettings: Codable {
         securityLevel = try container.number(.securityLevel, in: 0...5, or: securityLevel)
         revocation = try container.value(.revocation, or: revocation)
         hosts = try container.value(.hosts, or: hosts)
+        if try container.value(.onlySingleLabelSuffixes, or: false) { publicSuffixes = .singleLabel }
     }
 
     /// Writes the settings. Identities are left out: private keys and pass phrases are never encoded.
     /// - Throws: `EncodingError.invalidValue` where a closure decides about trust or about public suffixes: without it
     ///   others would be trusted.
     public func encode(to encoder: any Encoder) throws {
-        guard publicSuffixes == .singleLabel else {
+        let onlySingleLabels = publicSuffixes == .singleLabel
+        guard onlySingleLabels || publicSuffixes == .system else {
             throw EncodingError.invalidValue(
                 publicSuffixes,
                 EncodingError.Context(
@@ -57,5 +60,6 @@ extension TLSSettings: Codable {
         try container.encode(securityLevel, forKey: .securityLevel)
         try container.encode(revocation, forKey: .revocation)
         try container.encode(hosts, forKey: .hosts)
+        if onlySingleLabels { try container.encode(true, forKey: .onlySingleLabelSuffixes) }
     }
 }

@@ -58,6 +58,8 @@ import COpenSSL
         rules.hasGivenRoots = !settings.trust.roots.isEmpty
         if let pins = settings.trust.pins { rules.pins = try PinSet(pins) }
         rules.suffixes = settings.publicSuffixes
+        // Here, where blocking is allowed, and not in a handshake.
+        settings.publicSuffixes.load()
         rules.revocation = settings.revocation
         verification = rules
         verifiesPeer = !rules.acceptsAny

@@ -47,8 +47,8 @@ public struct TLSSettings: Hashable, Sendable {
     public var hosts = TLSHostRules()
 
     /// Which domains are public suffixes, directly below which no wildcard of a certificate counts; by default those of a
-    /// single label.
-    public var publicSuffixes = PublicSuffixRule.singleLabel
+    /// single label, and those of registries in the list of the machine.
+    public var publicSuffixes = PublicSuffixRule.system
 
     /// The settings for a host, its own rule applied.
     package func settings(for host: String) -> TLSSettings {

@@ -161,6 +161,16 @@ struct CodingTests {
         #expect(throws: EncodingError.self) { try CodingTests.json(options) }
     }
 
+    @Test("The rules of public suffixes that need no closure are the same after they were written and read")
+    func publicSuffixes() throws {
+        for rule in [PublicSuffixRule.system, .singleLabel] {
+            var configuration = SessionConfiguration.default
+            configuration.tls.publicSuffixes = rule
+            let text = try CodingTests.json(configuration)
+            #expect(try CodingTests.decode(SessionConfiguration.self, text).tls.publicSuffixes == rule)
+        }
+    }
+
     @Test("A17: keys of a later version are ignored, and what is missing has its default")
     func leniency() throws {
         let decoded = try CodingTests.decode(

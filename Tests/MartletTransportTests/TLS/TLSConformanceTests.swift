@@ -224,6 +224,61 @@ struct TLSConformanceTests {
         #expect(kind == (fits ? nil : .nameMismatch(names)))
     }
 
+    // OpenSSL compares a wildcard with the constraints as if it were a name.
+    @Test(
+        "A wildcard that stands for an excluded host is refused, whatever name was asked for",
+        arguments: [
+            (["excluded;DNS:bad.example.com"], ["*.example.com"], "good.example.com", false),
+            (["excluded;DNS:BAD.Example.COM"], ["*.example.com"], "good.example.com", false),
+            (
+                ["excluded;DNS:x.test", "excluded;DNS:bad.example.com"], ["*.EXAMPLE.com"], "a.example.com",
+                false
+            ),
+            (["excluded;DNS:bad.example.com"], ["*.example.com", "host.test"], "host.test", false),
+            (["excluded;DNS:bad.example.com"], ["good.example.com"], "good.example.com", true),
+            (["excluded;DNS:bad.example.com"], ["*.example.org"], "a.example.org", true),
+            // A wildcard stands for one label.
+            (["excluded;DNS:a.bad.example.com"], ["*.example.com"], "good.example.com", true),
+            (["excluded;DNS:bad.example.com"], ["*.good.example.com"], "a.good.example.com", true),
+            (["excluded;DNS:badexample.com"], ["*.example.com"], "a.example.com", true),
+            (["excluded;DNS:example.com"], ["*.example.com"], "a.example.com", false),
+            (["permitted;DNS:example.com"], ["*.example.com"], "a.example.com", true),
+        ])
+    func excludedWildcards(constraints: [String], names: [String], host: String, isGood: Bool) async throws {
+        let far = try root.intermediate { $0.nameConstraints = constraints }
+        for below in [far, try far.intermediate()] {
+            let kind = try await fault(try below.issue(Template(hostNames: names)), name: host)
+            guard !isGood else {
+                #expect(kind == nil)
+                continue
+            }
+            guard case .badCertificate(_, code: 48) = kind else {
+                Issue.record("\(String(describing: kind))")
+                continue
+            }
+        }
+    }
+
+    @Test(
+        "A wildcard directly below a registry's suffix counts for nothing where the list is installed",
+        .enabled(if: !RegistrySuffixes.installed.isEmpty),
+        arguments: [
+            ("*.co.uk", "example.co.uk", false), ("*.com.au", "example.com.au", false),
+            ("*.example.co.uk", "www.example.co.uk", true), ("*.example.com", "www.example.com", true),
+            // A rule `*.ck`, and its exception.
+            ("*.co.ck", "example.co.ck", false), ("*.www.ck", "a.www.ck", true),
+            // The list has it in Chinese.
+            ("*.xn--55qx5d.cn", "example.xn--55qx5d.cn", false),
+            // A private domain, whose owner answers for all of it.
+            ("*.github.io", "example.github.io", true),
+        ])
+    func registrySuffixes(name: String, host: String, fits: Bool) async throws {
+        #expect(TLSSettings().publicSuffixes == .system)
+        let issued = try root.issue(Template(hostNames: [name]))
+        let kind = try await fault(issued, name: host, suffixes: .system)
+        #expect(kind == (fits ? nil : .nameMismatch([name])))
+    }
+
     @Test(
         "Names that are not plain host names fit nothing",
         arguments: [

@@ -1,3 +1,5 @@
+import MartletTransport
+
 /// A host name on its way to ASCII: UTS #46 §4, non-transitional, with the settings of the WHATWG URL
 /// Standard.
 ///

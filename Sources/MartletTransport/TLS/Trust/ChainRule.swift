@@ -19,6 +19,19 @@ enum ChainRule {
                 return .badCertificate(reason: fault, code: Int(X509_V_ERR_CERT_REJECTED))
             }
         }
+        return unsafe wildcardFault(in: chain)
+    }
+
+    /// A wildcard of the leaf that stands for a host which an authority above it is not to sign for (RFC 5280 §4.2.1.10).
+    /// OpenSSL compares the wildcard as if it were a name, and so sees no host below it.
+    private static func wildcardFault(in chain: [OpaquePointer]) -> TLSError.Kind? {
+        guard let leaf = unsafe chain.first else { return nil }
+        for index in unsafe chain.indices.dropFirst()
+        where unsafe martlet_has_excluded_wildcard(leaf, chain[index]) != 0 {
+            return .badCertificate(
+                reason: "a wildcard stands for a host that its authority must not sign for",
+                code: Int(X509_V_ERR_EXCLUDED_VIOLATION))
+        }
         return nil
     }
 

@@ -11,8 +11,19 @@ public final class PublicSuffixRule: Hashable, Sendable {
         isSuffix = isPublicSuffix
     }
 
-    /// Every domain of a single label, such as `com`, and no other; the default.
+    /// Every domain of a single label, such as `com`, and no other.
     public static let singleLabel = PublicSuffixRule { _ in false }
+
+    /// The suffixes of registries, such as `co.uk`, in the Public Suffix List of the machine; the default. Where the list is
+    /// not installed (Debian's package `publicsuffix`), the same as ``singleLabel``.
+    ///
+    /// The list is read once in a process, before the first TLS connection is opened.
+    public static let system = PublicSuffixRule { RegistrySuffixes.installed.contains($0) }
+
+    /// Reads what the rule needs, which blocks.
+    func load() {
+        if self == .system { _ = RegistrySuffixes.installed }
+    }
 
     /// Whether a domain is a public suffix; one of a single label always is.
     public func isPublicSuffix(_ domain: String) -> Bool {

@@ -1,5 +1,5 @@
 /// Punycode: Unicode labels in letters, digits and hyphens (RFC 3492), without the `xn--` prefix.
-enum Punycode {
+package enum Punycode {
     private static let base = 36
     private static let smallestThreshold = 1
     private static let largestThreshold = 26
@@ -11,7 +11,7 @@ enum Punycode {
     /// The encoded label; nil when it would be longer than a label may be.
     ///
     /// The work is quadratic in the scalars, so more than fit into 63 characters are refused first.
-    static func encoded(_ scalars: [Unicode.Scalar]) -> String? {
+    package static func encoded(_ scalars: [Unicode.Scalar]) -> String? {
         guard scalars.count < 63 else { return nil }
         var output: [UInt8] = scalars.filter(\.isASCII).map { UInt8(truncatingIfNeeded: $0.value) }
         let basicCount = output.count
@@ -41,7 +41,7 @@ enum Punycode {
     }
 
     /// The decoded label; nil when it is malformed, overflows or holds what is no scalar.
-    static func decoded(_ text: some Collection<UInt8>) -> [Unicode.Scalar]? {
+    package static func decoded(_ text: some Collection<UInt8>) -> [Unicode.Scalar]? {
         let bytes = Array(text)
         guard bytes.count <= 63 else { return nil }
         let delimiter = bytes.lastIndex(of: UInt8(ascii: "-"))
