@@ -20,6 +20,13 @@ struct MartletCommand: AsyncParsableCommand {
         StandardDescriptors.open()
         Interrupts.prepare()
         let words = Array(CommandLine.arguments.dropFirst())
+        let result = await status(of: words)
+        await ProgramSessions.shared.end()
+        Glibc.exit(result.code)
+    }
+
+    /// Carries a command line out.
+    private static func status(of words: [String]) async -> ExitStatus {
         do {
             if words.first == "download" {
                 try await DownloadCommand.run(Array(words.dropFirst()))
@@ -39,7 +46,7 @@ struct MartletCommand: AsyncParsableCommand {
                 }
             }
         } catch let status as ExitStatus {
-            Glibc.exit(status.code)
+            return status
         } catch {
             // A mistake on the command line of one of our own commands is exit code 2, as everywhere here.
             let message = fullMessage(for: error)
@@ -47,15 +54,15 @@ struct MartletCommand: AsyncParsableCommand {
             let text = message.hasSuffix("\n") ? message : "\(message)\n"
             guard isClean else {
                 await Console.complain(text)
-                Glibc.exit(ExitStatus.usage.code)
+                return .usage
             }
             do throws(ExitStatus) {
                 try await Console.print(text)
             } catch {
-                Glibc.exit(error.code)
+                return error
             }
         }
-        Glibc.exit(0)
+        return .success
     }
 
     /// Throws for a first word that looks like a command's name, misspelt: it would be fetched as a host.

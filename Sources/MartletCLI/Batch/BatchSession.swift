@@ -29,7 +29,7 @@ struct BatchSession: Sendable {
         configuration.tls.keyLogFile = KeyLogPlan.file
         configuration.redirects = .refuse
         configuration.cache = cache
-        base = HTTPSession(configuration: configuration)
+        base = ProgramSessions.shared.make(configuration)
     }
 
     /// The session that a request is made on.

@@ -49,7 +49,7 @@ enum DemoDownloads {
     private static func stopAndResume(
         _ origin: TestOrigin, _ stage: DemoStage, _ requests: Requests
     ) async throws -> [String] {
-        let session = HTTPSession(configuration: DemoStage.configuration(trusting: origin))
+        let session = ProgramSessions.shared.make(DemoStage.configuration(trusting: origin))
         let path = stage.folder.appending("segments.bin")
         let first = try session.beginDownload(origin.url("/file"), to: .file(path))
         var most = 0

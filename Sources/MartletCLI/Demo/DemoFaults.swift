@@ -14,7 +14,7 @@ enum DemoFaults {
         for tls in [OriginTLS.wrongName, .expired, .unknownAuthority] {
             lines.append(
                 try await TestOrigin.withOrigin(.tls(tls), handler: .fixed(.text("never seen"))) { origin in
-                    let session = HTTPSession(configuration: DemoStage.configuration(trusting: origin))
+                    let session = ProgramSessions.shared.make(DemoStage.configuration(trusting: origin))
                     let error = try await failure { try await session.get(origin.url("/")) }
                     try DemoFailure.check(error.code == .tlsFailed && !error.wasSent, "the error is \(error)")
                     try DemoFailure.check(

@@ -15,7 +15,7 @@ struct DemoStage: Sendable {
             path: "martlet-demo-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let origin = try await TestOrigin.start(.tls(.trusted), handler: StandardRoutes().handler)
-        let session = HTTPSession(configuration: configuration(trusting: origin))
+        let session = ProgramSessions.shared.make(configuration(trusting: origin))
         return DemoStage(origin: origin, session: session, folder: FilePath(folder.path))
     }
 

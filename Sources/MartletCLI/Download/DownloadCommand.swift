@@ -33,7 +33,7 @@ struct DownloadCommand: AsyncParsableCommand {
         }
         let caller = try await CallerPlan.load(group.transfer)
         var plans = try DownloadPlan.plans(for: group, lists: lists, caller: caller)
-        let session = HTTPSession(configuration: try await configuration(group, plans, caller))
+        let session = ProgramSessions.shared.make(try await configuration(group, plans, caller))
         let form = DownloadForm(
             group.global, isTerminal: Console.errorIsTerminal, usesUnicode: Environment.speaksUTF8
         ) { Environment[$0] }

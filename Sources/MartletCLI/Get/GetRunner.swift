@@ -39,8 +39,6 @@ struct GetRunner: Sendable {
         }
         await log?.close()
         await caches.end(session)
-        // Nothing may run when the program exits; all transfers are over, and what they have begun is cancelled.
-        await session?.invalidateAndCancel()
         return try result.get()
     }
 
@@ -102,7 +100,7 @@ struct GetRunner: Sendable {
             await CookiePlan.fill(jar, for: group.transfer, group.global)
             configuration.cookies = jar
         }
-        let view = session?.with { $0 = configuration } ?? HTTPSession(configuration: configuration)
+        let view = session?.with { $0 = configuration } ?? ProgramSessions.shared.make(configuration)
         session = session ?? view
         return view
     }

@@ -45,7 +45,7 @@ enum QueueDirectory {
         _ body: (OfflineQueue) async throws(UsageError) -> Value
     ) async throws(UsageError) -> Value {
         let queue = try await open(
-            path, session: HTTPSession(),
+            path, session: ProgramSessions.shared.make(),
             options: OfflineQueueOptions(secretFields: secretFields, isSending: false))
         let events = queue.events
         let result: Result<Value, UsageError>

@@ -43,7 +43,7 @@ struct QueueRunCommand: AsyncParsableCommand {
             await CookiePlan.fill(jar, for: group.transfer, group.global)
             configuration.cookies = jar
         }
-        let session = HTTPSession(configuration: configuration)
+        let session = ProgramSessions.shared.make(configuration)
         let origin = try await secrets.origin(ofQueue: path, group.global)
         var options = OfflineQueueOptions()
         options.request = TransferPlan.requestOptions(group.transfer)

@@ -24,6 +24,14 @@ struct ImportTests {
         }
     }
 
+    @Test("The program makes its sessions in one place, which ends them before it exits")
+    func programSessions() throws {
+        let makers = try Repository.swiftFiles(below: "Sources/MartletCLI").filter { file in
+            try Repository.text(file).contains(/\bHTTPSession\(/)
+        }
+        #expect(makers == ["Sources/MartletCLI/ProgramSessions.swift"])
+    }
+
     @Test("Each target under Sources has a row, and each row a target")
     func rowsAreComplete() throws {
         let targets = try Repository.contents(of: "Sources")
