@@ -307,8 +307,12 @@ def deliberate(line, ours, theirs):
         return "a mistake on the command line: nothing is sent"
     if ours["status"] in (3, 23, 26) and not ours["requests"] and theirs["requests"]:
         return "a file or URL that cannot be used: nothing is sent"
-    if {"--digest", "--anyauth"} & set(line) and {"-d", "-F", "-T", "--json", "--data-raw", "--data-binary"} & set(line):
-        return "a body is sent before the server asks for Digest"
+    def without_type(request):
+        return re.sub(rb"\nContent-Type: multipart/[^\n]*", b"", request)
+    same = lambda part: ours[part] == theirs[part]
+    if "--digest" in line and "-F" in line and same("status") and same("output") and same("files") and (
+            [without_type(r) for r in ours["requests"]] == [without_type(r) for r in theirs["requests"]]):
+        return "the type of a form on the request without its body"
     puts = {word for word, value in zip(line, line[1:]) if word == "-X" and value in ("PUT", "POST")}
     if puts and [without_length(r) for r in ours["requests"]] == [without_length(r) for r in theirs["requests"]]:
         return "Content-Length: 0 for a method that expects a body"

@@ -81,5 +81,6 @@ struct CallerPlan: Sendable {
                 .password(user: url.user ?? "", password: url.password ?? "", scheme: scheme))
             options.authentication = isForAll ? identity.settingsForAll(&fields) : identity.settings
         }
+        options.authentication?.probesForDigest = true
     }
 }

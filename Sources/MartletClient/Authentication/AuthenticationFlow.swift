@@ -44,6 +44,11 @@ package struct AuthenticationFlow {
         machine.expectsChallenge(request)
     }
 
+    /// Whether such a request is sent without its body first.
+    package func probes(_ request: AuthenticatedRequest) -> Bool {
+        machine.probes(request)
+    }
+
     /// Whether a request is to be sent again after a response, with what ``value(for:)`` then gives; `false` when the
     /// response is the call's answer.
     ///

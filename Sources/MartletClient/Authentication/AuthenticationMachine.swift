@@ -60,6 +60,14 @@ package struct AuthenticationMachine: Sendable {
         return standing.credentials != nil
     }
 
+    /// Whether a request that was just prepared without a field is sent without its body, to be asked for Digest.
+    package func probes(_ request: AuthenticatedRequest) -> Bool {
+        guard settings.probesForDigest, expectsChallenge(request),
+            case .password(_, _, .digest)? = standings[request.origin]?.credentials?.kind
+        else { return false }
+        return true
+    }
+
     /// By what a cache knows who calls where the field that was just prepared is good for one request alone, as that of Digest:
     /// all of the secret, of which whoever stores it makes a hash. `nil` for other fields, which say it themselves.
     package func identity(for request: AuthenticatedRequest) -> String? {

@@ -29,6 +29,9 @@ public struct AuthenticationSettings: Sendable {
     public var handler: Handler?
     /// How many times credentials may be refused in one call before its 401 or 407 is the answer; 3 by default, at least 1.
     public var attemptLimit: Int
+    /// Whether a request with a body that can be answered by Digest alone is first sent without the body, as curl does: the
+    /// server's challenge comes before the body is sent. A server that asks for nothing gets an empty request first.
+    package var probesForDigest = false
 
     /// Settings; without any, a 401 is an answer as any other.
     public init(

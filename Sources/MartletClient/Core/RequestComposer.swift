@@ -232,7 +232,8 @@ struct RequestComposer {
 
     /// The body, where nothing has to be waited for to open it, as for most; `nil` where something has.
     func prepareBodyAtOnce() throws(HTTPError) -> PreparedBody? {
-        switch call.body.storage {
+        if call.supplement?.withholdsBody == true { return PreparedBody(body: .bytes([]), length: 0) }
+        return switch call.body.storage {
         case .none: try framed(PreparedBody(body: .none, length: nil))
         case .bytes(let bytes):
             try framed(PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count)))

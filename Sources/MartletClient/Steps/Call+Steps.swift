@@ -62,6 +62,11 @@ extension Call {
         return body.replay == .once || body.length.map { $0 > Call.worthAskingByteCount } ?? true
     }
 
+    /// Whether there is a body that may be held back: the caller does not frame it.
+    var mayWithholdBody: Bool {
+        body.isPresent && !fields.contains(.contentLength) && !fields.contains(.transferEncoding)
+    }
+
     /// The call with what an interceptor made of its request.
     func adapted(_ request: HTTPRequest) throws(HTTPError) -> Call {
         if request == publicRequest { return self }

@@ -28,6 +28,8 @@ struct CallSteps {
     private let userCode: UserCode
     /// The exchange whose response is being decided about.
     private var held: Exchange?
+    /// Whether a request without its body was accepted: the server asks for no credentials.
+    private var hasProbed = false
     /// Whether what is stored is left alone, since it turned out damaged.
     private var ignoresStored = false
 
@@ -145,8 +147,11 @@ struct CallSteps {
                 supplement.authorization = try await authentication?.value(for: asked)?.bytes
                 supplement.identity = authentication?.identity(for: asked)
                 // A challenge had better come before the body: one that can be read but once would be gone.
+                supplement.withholdsBody =
+                    !hasProbed && request.mayWithholdBody && authentication?.probes(asked) == true
                 supplement.asksFirst =
-                    request.isWorthAsking && authentication?.expectsChallenge(asked) == true
+                    !supplement.withholdsBody && request.isWorthAsking
+                    && authentication?.expectsChallenge(asked) == true
             } catch let error as CredentialsError {
                 throw failure(error, request)
             }
@@ -206,6 +211,11 @@ struct CallSteps {
         if head.status == 401, authentication != nil { _ = try await isRepeatable(request) }
         if try await isChallenged(by: head, request) {
             // What was tried is given up before the next is begun, so that its connection can carry that.
+            await give(up: answer, from: request, reason: .challenge)
+            return true
+        }
+        if request.supplement?.withholdsBody == true, head.status < 300 {
+            hasProbed = true
             await give(up: answer, from: request, reason: .challenge)
             return true
         }

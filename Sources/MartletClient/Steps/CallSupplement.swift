@@ -13,8 +13,10 @@ struct CallSupplement: Sendable {
 
     /// Whether the body waits until the server has said whether it wants it (RFC 9110 §10.1.1).
     var asksFirst = false
+    /// Whether the request is sent with an empty body in place of its own, which follows when the server has answered.
+    var withholdsBody = false
 
     var isEmpty: Bool {
-        cookies == nil && authorization == nil && cacheFields.isEmpty && !asksFirst
+        cookies == nil && authorization == nil && cacheFields.isEmpty && !asksFirst && !withholdsBody
     }
 }

@@ -38,6 +38,20 @@ struct SentRequestTests {
         (["-F", "a=b", "-X", "PUT"], "/"), (["-F", "a=@-"], "/"),
         (["-L", "-X", "POST", "-d", "x"], "/redirect"), (["-L", "-F", "a=b"], "/redirect"),
         (["-L", "-d", "x", "--post303"], "/redirect?303"), (["-L", "--digest", "-u", "me:s"], "/redirect"),
+        // Where Digest alone is meant, the body waits for the challenge.
+        (["--digest", "-u", "me:secret", "-d", "a=1"], "/"),
+        (["--digest", "-u", "me:secret", "-d", ""], "/"),
+        (["--digest", "-u", "me:secret", "--json", "{}"], "/"),
+        (["--digest", "-u", "me:secret", "-T", "file"], "/"),
+        (["--digest", "-u", "me:secret", "-T", "-"], "/"),
+        (["--digest", "-n", "-d", "a=1"], "/"), (["--digest", "-d", "a=1"], "/"),
+        (["--digest", "-u", "me:secret", "-X", "PATCH", "-d", "x"], "/"),
+        (["--digest", "-u", "me:secret", "-d", "a=1"], "/open"),
+        (["--digest", "-u", "me:secret", "-T", "-"], "/open"),
+        (["--digest", "-u", "me:secret", "-T", "-"], "/missing"),
+        (["-L", "--digest", "-u", "me:s", "-d", "x"], "/redirect?307"),
+        (["-L", "--digest", "-u", "me:s", "-d", "x"], "/redirect"),
+        (["--anyauth", "-u", "me:secret", "-d", "a=1"], "/"),
     ]
 
     @Test("The same command line sends the same requests", arguments: lines)
@@ -61,6 +75,8 @@ struct SentRequestTests {
                 return .redirect(to: "/there", status: request.query.flatMap { Int($0) } ?? 302)
             case "/set":
                 return .redirect(to: "/there").with { $0.fields.append("Set-Cookie", "k=v; Path=/") }
+            case "/open": return .text("x")
+            case "/missing": return .text("x", status: 404)
             default:
                 let isDigest = line.arguments.contains("--digest") || line.arguments.contains("--anyauth")
                 guard isDigest, !request.fields.contains("authorization") else { return .text("x") }
