@@ -54,6 +54,11 @@ enum SessionPlan {
         if options.acceptsAnyCertificate {
             tls.trust = .dangerouslyAcceptingAnyCertificate
             tls.verifiesHostName = false
+            if WriteOut.tellsVerification(options.writeOut) {
+                // What would be refused is to be told: then the chain is verified, and accepted whatever comes of it.
+                let hasRoots = options.authorityFile != nil || options.authorityFolder != nil
+                tls.trust = (hasRoots ? try trust(options) : TrustPolicy.system).evaluated { _, _ in .accept }
+            }
         } else if options.authorityFile != nil || options.authorityFolder != nil {
             tls.trust = try trust(options)
         }

@@ -9,9 +9,12 @@ extension TLSError {
         case .notYetValid: 9
         case .expired: 10
         case .selfSigned: 18
-        case .unknownAuthority: 20
+        case .unknownAuthority, .noTrustRoots: 20
         case .revoked: 23
+        case .revocationUnknown: 3
         case .wrongPurpose: 26
+        case .weakKey: 66
+        case .weakSignature: 68
         case .badCertificate(_, let code): code
         default: nil
         }

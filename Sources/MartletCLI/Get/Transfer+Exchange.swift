@@ -61,6 +61,7 @@ extension Transfer {
                             "the server asks for credentials, and standard input cannot be sent again; save it to a file"
                     )
                 }
+                try checkSize(response)
                 switch answer {
                 case .refusal(let reason): throw Verdict(status: .rangeRefused, message: reason)
                 case .complete:
@@ -98,8 +99,13 @@ extension Transfer {
                 exchange.cacheStatus, ledger, output)
             return
         }
-        if let proxy = error.underlying as? ProxyError { ledger.update { $0.noteTunnel(proxy.heads) } }
-        let passed = ledger.report.passedHeads.filter { $0.sentBytes == nil || error.wasSent }
+        ledger.update { report in
+            report.metrics = error.connection?.metrics
+            let heads = (error.underlying as? ProxyError)?.heads ?? error.connection?.tunnelHeads ?? []
+            report.noteTunnel(heads)
+            if !error.wasSent { report.passedHeads.removeAll { $0.sentBytes != nil } }
+        }
+        let passed = ledger.report.passedHeads
         try await show([], behind: passed, nil, nil, ledger, output)
     }
 
@@ -172,10 +178,6 @@ extension Transfer {
             return
         }
         let total = response.body.announcedByteCount
-        if let limit = options.sizeLimit, let total, total > UInt64(limit), response.method != .head {
-            throw Verdict(
-                status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) allowed")
-        }
         meter?.note(0, of: total)
         var logged: [UInt8] = []
         defer {
@@ -202,6 +204,15 @@ extension Transfer {
         if global.isVerbose { await Console.complain(HeadText.shown(lines, mark: "<")) }
         if let file = options.headsFile { try await HeadsFile(file).write(lines) }
         if options.includesHeads { try await output.write(lines) }
+    }
+
+    /// Refuses a body whose length is known to be above the limit of `--max-filesize`.
+    private func checkSize(_ response: DetailedResponse) throws(Verdict) {
+        guard let limit = options.sizeLimit, !options.isHead, response.method != .head,
+            let total = response.body.announcedByteCount, total > UInt64(limit)
+        else { return }
+        throw Verdict(
+            status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) allowed")
     }
 
     /// Whether the server would be answered by Digest, but what was sent cannot be read once more.

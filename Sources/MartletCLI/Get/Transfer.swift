@@ -214,7 +214,7 @@ struct Transfer: Sendable {
     /// What is told of a try when it is over, whatever came of it.
     private func tell(_ report: TransferReport, _ failure: (any Error)?) async {
         if let log { await log.append(report, plan, failure) }
-        if global.showsTimeline, let metrics = report.metrics {
+        if global.showsTimeline, report.head != nil, let metrics = report.metrics {
             let picture = TimelinePicture(
                 steps: report.steps.map(\.hop), metrics: metrics, source: report.source,
                 width: TimelinePicture.terminalWidth, usesUnicode: Environment.speaksUTF8)

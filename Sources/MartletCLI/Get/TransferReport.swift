@@ -13,8 +13,8 @@ struct TransferReport: Sendable {
     var referer: String?
     /// The final head.
     var head: ResponseHead?
-    /// The status of the proxy's last answer to CONNECT; 0 where there was none, as on a connection that is used again.
-    var tunnelStatus = 0
+    /// The head of the proxy's last answer to CONNECT; `nil` where there was none, as on a connection that is used again.
+    var tunnelHead: ResponseHead?
     /// Whether the body was left out, since the response is not as `-z` wants it: as if the status were 304.
     var isSimulatedNotModified = false
     /// All heads, trailers included, as they were shown: their bytes.
@@ -55,7 +55,7 @@ struct TransferReport: Sendable {
     /// Notes what a proxy answered to CONNECT: the request waits until that is done, but was composed before.
     mutating func noteTunnel(_ heads: [ResponseHead]) {
         guard let last = heads.last else { return }
-        tunnelStatus = last.status
+        tunnelHead = last
         let request = passedHeads.popLast()
         passedHeads += heads.map { .received($0) }
         if let request { passedHeads.append(request) }

@@ -16,6 +16,11 @@ struct WriteOut: Sendable {
         self.report = report
     }
 
+    /// Whether a format asks what verifying the certificates gave.
+    static func tellsVerification(_ format: String?) -> Bool {
+        format.map { $0.contains("ssl_verify_result}") || $0.contains("%{json}") } ?? false
+    }
+
     /// Fills a format in. Unknown variables are left out, and named in the second part.
     func text(_ format: String) -> (pieces: [Piece], unknown: [String]) {
         var pieces = [Piece(goesToStandardError: false, text: "")]

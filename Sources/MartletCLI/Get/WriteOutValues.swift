@@ -12,7 +12,7 @@ struct WriteOutValues: Sendable {
         if name.hasPrefix("time_") { return .seconds(time(name)) }
         switch name {
         case "http_code", "response_code": return .status(report.effectiveStatus)
-        case "http_connect": return .status(report.tunnelStatus)
+        case "http_connect": return .status(report.tunnelHead?.status ?? 0)
         // It belongs to another protocol.
         case "ftp_entry_path": return .missing
         case "http_version": return .text(version)
@@ -20,7 +20,8 @@ struct WriteOutValues: Sendable {
         case "errormsg": return report.message.isEmpty ? .missing : .text(report.message)
         case "method": return .text(report.method)
         case "scheme":
-            return report.metrics == nil ? .missing : .text(report.url.scheme.rawValue.uppercased())
+            let wasTried = report.metrics != nil || report.status == .connectFailed
+            return wasTried ? .text(report.url.scheme.rawValue.uppercased()) : .missing
         case "url": return .text(report.givenURL)
         case "url_effective": return .text(report.url.withoutUserInfo.absoluteString)
         case "urlnum": return .number(report.number)
@@ -47,12 +48,25 @@ struct WriteOutValues: Sendable {
         case "speed_download": return .number(perSecond(received))
         case "speed_upload": return .number(perSecond(uploaded))
         case "num_connects": return .number(connects)
-        case "num_headers": return .number(report.head?.fields.count ?? 0)
+        case "num_headers": return .number((report.head ?? report.tunnelHead)?.fields.count ?? 0)
         case "num_redirects": return .number(redirects.count)
-        case "ssl_verify_result": return .number(report.verifyResult)
-        case "proxy_ssl_verify_result": return .number(report.proxyVerifyResult)
+        case "ssl_verify_result":
+            return .number(
+                report.url.scheme == .https ? verification(report.verifyResult) : report.verifyResult)
+        case "proxy_ssl_verify_result":
+            return .number(
+                report.url.scheme == .http ? verification(report.proxyVerifyResult) : report.proxyVerifyResult
+            )
         default: return nil
         }
+    }
+
+    /// Why the chain was refused; or would have been, where any is accepted. A connection that is used again has no chain.
+    private func verification(_ refused: Int) -> Int {
+        guard refused == 0, report.metrics?.isConnectionReused == false,
+            let fault = connection?.tls?.acceptedFault
+        else { return refused }
+        return TLSError(fault).verificationCode ?? 0
     }
 
     /// How many connections were opened; what the cache answered had none.

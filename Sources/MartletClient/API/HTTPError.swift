@@ -150,6 +150,9 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     /// The response, where its status or its body is what was wrong: the head, and the body as far as it was collected.
     public var exchange: HTTPExchange?
 
+    /// What is known of the connection that the failed request had; `nil` where it had none, and where a response came.
+    package var connection: FailedConnection?
+
     /// Where the bytes of a download are that was complete and could not get its name; `nil` where nothing was kept. Whoever
     /// finds them there owns them, and removes them.
     public var keptFile: FilePath?

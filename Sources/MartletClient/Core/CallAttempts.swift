@@ -277,17 +277,22 @@ struct CallAttempts {
         guard number - wantedRepeats == 1,
             call.rule.allowsResending(
                 after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte)
-        else { throw HTTPError(error, call: call, attempts: number) }
+        else { throw failure(error, exchange, call) }
         // What was composed and not sent has the body as it is; else it is opened anew, where nothing was read of it.
-        guard request != nil || call.body.takeBack() else {
-            throw HTTPError(error, call: call, attempts: number)
-        }
+        guard request != nil || call.body.takeBack() else { throw failure(error, exchange, call) }
         needsFreshConnection = true
         // Its companions in the pool are as old and have most likely met the same end.
         runner.core.pool.closeIdle(destination: call.destination, dialer: runner.dialer, proxy: call.proxy)
         call.settings.configuration.logger.debug(
             "a kept connection had died; sending once more",
             metadata: ["origin": "\(call.url.origin)", "attempt": "\(number + 1)"])
+    }
+
+    private func failure(_ error: ExchangeError, _ exchange: Exchange, _ call: Call) -> HTTPError {
+        var failure = HTTPError(error, call: call, attempts: number)
+        failure.connection = FailedConnection(
+            exchange, waited: waited, call: call, attempts: number + call.hops.count)
+        return failure
     }
 }
 

@@ -23,6 +23,9 @@ extension HTTPError {
             .connectionLost, phase: phase, message: "", wasSent: error.wasSent, origin: origin,
             elapsed: error.waited ?? elapsed, attempts: attempts)
         proxy = error.proxy?.description
+        connection = error.reached.map {
+            FailedConnection($0, tunnelHeads: error.tunnelHeads, call: call, attempts: attempts)
+        }
         switch error.cause {
         case .transport(let cause): describe(cause, call)
         case .proxy(let fault):

@@ -69,6 +69,10 @@ package struct ExchangeError: Error, Sendable {
     package var shortage: PoolShortage?
     /// The proxy that the failure is about; `nil` where it is about the server, or nobody.
     package var proxy: ProxyServer?
+    /// The connection that stood before opening the way failed; `nil` where there was none, or an exchange had it.
+    package var reached: ReachedConnection?
+    /// The heads of what a proxy had answered to CONNECT, where its tunnel stood and what followed failed.
+    package var tunnelHeads: [ResponseHead] = []
 
     /// An error.
     package init(
@@ -100,6 +104,7 @@ package struct ExchangeError: Error, Sendable {
             }
         wasSent = false
         waited = error.elapsed
+        reached = error.reached
         self.proxy = proxy
     }
 

@@ -67,16 +67,19 @@ struct ProxyDial {
         }
     }
 
-    private func failure(_ fault: ProxyFault) -> ExchangeError {
+    /// - Parameter connected: The connection to the proxy, where there was one.
+    private func failure(_ fault: ProxyFault, on connected: Dialer.Connected? = nil) -> ExchangeError {
         let cause: ExchangeError.Cause =
             switch fault {
             case .lost(.timedOut): .timedOut(.connect)
             case .lost(.interrupted): .cancelled
             default: .proxy(fault)
             }
-        return ExchangeError(
+        var error = ExchangeError(
             cause: cause, phase: .tunnelling, wasSent: false, waited: MonotonicTime.now().since(start),
             proxy: proxy)
+        error.reached = connected?.reached
+        return error
     }
 
     // MARK: CONNECT
@@ -104,14 +107,17 @@ struct ProxyDial {
                 }
             } catch {
                 connected.stream.close()
-                guard isReused, error.isConnectionLoss, !Task.isCancelled else { throw failure(error) }
+                guard isReused, error.isConnectionLoss, !Task.isCancelled else {
+                    throw failure(error, on: connected)
+                }
                 isReused = false
                 connected = try await reachProxy()
                 continue
             }
             switch outcome {
             case .open(let last):
-                return Way(connected: try await secured(connected), heads: heads + last)
+                heads += last
+                return Way(connected: try await secured(connected, behind: heads), heads: heads)
             case .refused(var refusal, let isReusable):
                 guard refusal.head.status == 407, !hasAnswered, !Task.isCancelled,
                     let value = authenticator.value(
@@ -120,7 +126,8 @@ struct ProxyDial {
                 else {
                     connected.stream.close()
                     refusal.earlier = heads + refusal.earlier
-                    throw failure(Task.isCancelled ? .lost(.interrupted) : .refused(refusal))
+                    throw failure(
+                        Task.isCancelled ? .lost(.interrupted) : .refused(refusal), on: connected)
                 }
                 hasAnswered = true
                 heads += refusal.earlier + [refusal.head]
@@ -163,7 +170,7 @@ struct ProxyDial {
                 if case .socks(let fault) = error, fault.isAboutAddress, !targets.isEmpty, !Task.isCancelled {
                     continue
                 }
-                throw failure(error)
+                throw failure(error, on: connected)
             }
             return Way(connected: try await secured(connected))
         }
@@ -189,7 +196,10 @@ struct ProxyDial {
     // MARK: The tunnel
 
     /// What is handed over: the tunnel, with TLS in it where the server wants that.
-    private func secured(_ tunnel: Dialer.Connected) async throws(ExchangeError) -> Dialer.Connected {
+    /// - Parameter heads: What the proxy answered to CONNECT.
+    private func secured(
+        _ tunnel: Dialer.Connected, behind heads: [ResponseHead] = []
+    ) async throws(ExchangeError) -> Dialer.Connected {
         var connected = tunnel
         connected.timings.tunnelled = MonotonicTime.now()
         connected.timings.secured = nil
@@ -200,7 +210,10 @@ struct ProxyDial {
                     tunnel.stream, to: destination, through: proxy, until: deadline, since: start)
             }
         } catch {
-            throw ExchangeError(error)
+            var failure = ExchangeError(error)
+            failure.reached = connected.reached
+            failure.tunnelHeads = heads
+            throw failure
         }
         connected.timings.secured = MonotonicTime.now()
         return connected
@@ -220,5 +233,12 @@ struct ProxyDial {
             stream.interrupt()
         }
         return try result.get()
+    }
+}
+
+extension Dialer.Connected {
+    /// What an error tells of the connection.
+    fileprivate var reached: ReachedConnection {
+        ReachedConnection(information: stream.information, timings: timings)
     }
 }

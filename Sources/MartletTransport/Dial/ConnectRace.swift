@@ -18,6 +18,8 @@ struct ConnectRace: Sendable {
         var connected: MonotonicTime?
         /// When the TLS handshake was done.
         var secured: MonotonicTime?
+        /// The last connection on which the TLS handshake failed.
+        var reached: ConnectionInformation?
     }
 
     private enum Event: Sendable {
@@ -53,7 +55,7 @@ struct ConnectRace: Sendable {
                 }
                 if let winner = effects.winner, let attempt = sockets.removeValue(forKey: winner) {
                     outcome.connected = MonotonicTime.now()
-                    let secured = await secure(attempt)
+                    let secured = await secure(attempt, &outcome)
                     switch secured {
                     case .success(let stream):
                         machine.winnerSucceeded()
@@ -147,7 +149,7 @@ struct ConnectRace: Sendable {
                 try await attempt.finish(until: deadline)
                 outcome.connected = MonotonicTime.now()
                 outcome.phase = context == nil ? .connecting : .securing
-                outcome.result = .success(try await secure(attempt).get())
+                outcome.result = .success(try await secure(attempt, &outcome).get())
                 outcome.address = address
                 if context != nil { outcome.secured = MonotonicTime.now() }
             } catch {
@@ -176,16 +178,22 @@ struct ConnectRace: Sendable {
         }
     }
 
-    private func secure(_ attempt: ConnectAttempt) async -> Result<any ByteStream, TransportError> {
+    private func secure(
+        _ attempt: ConnectAttempt, _ outcome: inout Outcome
+    ) async -> Result<any ByteStream, TransportError> {
         guard let context else {
             return .success(PlainStream(socket: attempt.socket, remoteAddress: attempt.address))
         }
+        // Asked for now: where the handshake fails, the socket is closed.
+        let localAddress = attempt.socket.localAddress
         do throws(TransportError) {
             return .success(
                 try await TLSStream.connect(
                     socket: attempt.socket, remoteAddress: attempt.address, context: context,
                     serverName: destination.host, port: destination.port, deadline: deadline))
         } catch {
+            outcome.reached = ConnectionInformation(
+                remoteAddress: attempt.address.description, localAddress: localAddress?.description ?? "")
             return .failure(error)
         }
     }

@@ -124,7 +124,10 @@ package final class Dialer: Sendable {
         timings.secured = outcome.secured
         switch outcome.result {
         case .success(let stream): return Connected(stream: stream, timings: timings)
-        case .failure(let error): throw failure(outcome.phase, error, timings)
+        case .failure(let error):
+            var failure = failure(outcome.phase, error, timings)
+            failure.reached = outcome.reached.map { ReachedConnection(information: $0, timings: timings) }
+            throw failure
         }
     }
 

@@ -66,6 +66,9 @@ public struct TLSInformation: Hashable, Sendable {
     /// The peer's leaf certificate in DER; empty where the peer showed none.
     public var peerCertificate: [UInt8]
 
+    /// What was wrong with the peer's chain, which a custom trust policy accepted nevertheless; `nil` where nothing was.
+    package internal(set) var acceptedFault: TLSError.Kind?
+
     /// A description of a handshake's result.
     public init(
         version: String, cipher: String, applicationProtocol: String? = nil, isResumed: Bool = false,

@@ -31,6 +31,7 @@ enum CertificateVerification {
             case .deny(let reason):
                 channel.refusal = .denied(reason: reason)
             case .accept:
+                channel.acceptedFault = fault
                 channel.refusal = unsafe pinFault(store, leaf, rules.pins, isVerified: fault == nil, channel)
             }
         } else if rules.acceptsAny {

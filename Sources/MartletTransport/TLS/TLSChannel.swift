@@ -27,6 +27,8 @@ final class TLSChannel {
     var silentByteLimit = TLSChannel.mostSilentBytes
     /// Why the peer's chain was refused.
     var refusal: TLSError.Kind?
+    /// What was wrong with the peer's chain where the custom trust policy accepted it.
+    var acceptedFault: TLSError.Kind?
     /// What the pins were compared with, where there are pins.
     var evidence: ChainEvidence?
     /// What the pins were compared with when the session was made that is offered to be resumed.

@@ -340,12 +340,14 @@ import COpenSSL
         let name = unsafe chosen.map { unsafe Array(UnsafeBufferPointer(start: $0, count: Int(count))) } ?? []
         let cipher = unsafe SSL_CIPHER_get_name(SSL_get_current_cipher(ssl))
         let leaf = unsafe SSL_get0_peer_certificate(ssl)
-        return TLSInformation(
+        var information = TLSInformation(
             version: unsafe String(cString: SSL_get_version(ssl)),
             cipher: unsafe cipher.map { unsafe String(cString: $0) } ?? "",
             applicationProtocol: name.isEmpty ? nil : String(decoding: name, as: UTF8.self),
             isResumed: unsafe SSL_session_reused(ssl) == 1,
             peerCertificate: unsafe leaf.map { unsafe Certificate.der(of: $0) } ?? [])
+        information.acceptedFault = channel.acceptedFault
+        return information
     }
 
     /// On the server's side: the name that the client asked for by SNI.

@@ -18,6 +18,8 @@ struct CurlHabitTests {
         ["--netrc-file", "netrc", "BASE/"],
         ["-b", "@cookies", "BASE/"], ["-x", "PROXY/path", "http://a.test/p"],
         ["--retry", "1", "--retry-all-errors", "--retry-delay", "1", "-f", "BASE/once/404"],
+        ["-C", "5", "--max-filesize", "3", "BASE/"], ["-C", "5", "BASE/"],
+        ["-z", "2030-01-01", "--max-filesize", "3", "BASE/"],
         ["http:"], ["https:"], ["http:#x"], ["https:?q"],
     ]
 

@@ -38,7 +38,9 @@ struct ProxyHeadsTests {
 
     @Test("-i, -D and -w tell what a proxy said before, as curl does", arguments: ways)
     func shown(_ way: Way) async throws {
-        let told = "%{http_connect} %{http_code} %{size_header} %{size_download}\\n"
+        let told =
+            "%{http_connect} %{http_code} %{size_header} %{size_download} %{remote_ip} %{remote_port} %{local_ip} "
+            + "%{scheme} %{num_headers}\\n"
         for form in [["-i"], ["-D", "-", "-o", "/dev/null"], []] {
             try await TestOrigin.withOrigin(scripts: way.script, way.script) { proxy in
                 let arguments =

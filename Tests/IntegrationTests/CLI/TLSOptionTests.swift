@@ -49,6 +49,27 @@ struct TLSOptionTests {
         }
     }
 
+    // It was 0 wherever -k accepted the chain. curl knows no authority then, also with --cacert.
+    @Test(
+        "%{ssl_verify_result} tells why a chain is refused, and with -k why it would be",
+        arguments: [
+            (OriginTLS.trusted, 20, 0), (.expired, 20, 10), (.notYetValid, 20, 9), (.wrongName, 20, 0),
+            (.unknownAuthority, 20, 20), (.selfSigned, 18, 18),
+        ])
+    func verifyResult(_ tls: OriginTLS, unknown: Int, known: Int) async throws {
+        try await withOrigin(tls) { origin, directory in
+            let told = [
+                "-q", "-s", "-o", "/dev/null", "-w", "%{exitcode} %{ssl_verify_result}", origin.url("/"),
+            ]
+            let accepted = try await Program.run(["-k"] + told, in: directory)
+            #expect(accepted.text == "0 \(unknown)", "\(accepted.errors)")
+            let compared = try await Program.run(["-k", "--cacert", "ca.pem"] + told, in: directory)
+            #expect(compared.text == "0 \(known)", "\(compared.errors)")
+            let refused = try await Program.run(told, in: directory)
+            #expect(refused.text == "60 \(unknown)", "\(refused.errors)")
+        }
+    }
+
     @Test("--cert and --key show who is calling; unreadable ones are exit code 58")
     func clientCertificate() async throws {
         try await withOrigin(.demandsClientCertificate) { origin, directory in

@@ -63,6 +63,26 @@ struct WriteOutTests {
         }
     }
 
+    // Only a transfer with a response had a connection to tell of.
+    @Test(
+        "The connection of a transfer that fails is told as by curl",
+        arguments: [
+            ("http", ServerScript(.expectRequestHead, .close)),
+            ("https", ServerScript(.expect([22]), .close)),
+            ("https", ServerScript(.expect([22]), .send("no TLS\r\n"), .close)),
+        ])
+    func failedConnection(scheme: String, script: ServerScript) async throws {
+        let format =
+            "%{exitcode} %{remote_ip} %{remote_port} %{local_ip} %{num_connects} %{scheme} %{http_code} %{size_header}"
+        try await TestOrigin.withOrigin(scripts: script, script) { origin in
+            let arguments = ["-q", "-s", "-w", format, "\(scheme)://127.0.0.1:\(origin.port)/"]
+            let ours = try await Program.run(arguments)
+            let theirs = try await Program.run("curl", arguments, input: [], in: nil)
+            #expect(ours.text == theirs.text, "\(ours.errors)")
+            #expect(ours.text.contains(" 127.0.0.1 \(origin.port) 127.0.0.1 1 "))
+        }
+    }
+
     @Test("%{json} and %{header_json} are JSON")
     func json() async throws {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
