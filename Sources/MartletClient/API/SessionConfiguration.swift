@@ -144,7 +144,7 @@ public struct SessionConfiguration: Sendable {
         public var tracer: (any Tracer)?
     #endif
 
-    /// Looks names up; the system's resolver by default.
+    /// Looks names up; the system's resolver by default, ``SystemResolver``.
     ///
     /// Views made by ``HTTPSession/with(_:)`` share the session's connections unless they assign another resolver.
     public var resolver: any Resolver {

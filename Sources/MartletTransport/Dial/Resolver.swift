@@ -15,21 +15,36 @@ public protocol Resolver: Sendable {
     func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress]
 }
 
-/// The system's resolver: `getaddrinfo`, on a thread of its own kind, since it blocks.
+/// The system's resolver: `getaddrinfo`.
 ///
-/// Names below `localhost` are this machine, and nobody else is asked about them (RFC 6761 §6.3): `::1` and `127.0.0.1`.
-/// What `localhost` itself is, the system says.
+/// The system decides by nsswitch.conf where names are looked up: in the hosts file, by DNS, multicast DNS, systemd-resolved,
+/// or in a directory such as LDAP. A resolver library such as c-ares knows only the first two, and would resolve names
+/// differently from other programs of the machine.
 ///
-/// Calls that want the same name at the same time share one look-up. A cancelled one returns at once; the blocked call
-/// ends when it ends.
+/// Two kinds of hosts are resolved without the system:
+/// - `localhost` and names below it are the addresses `::1` and `127.0.0.1` (RFC 6761 §6.3).
+/// - Address literals, with or without a zone, are their addresses.
+///
+/// `getaddrinfo` blocks a thread until it ends, for ten seconds and more where the name server is silent. All resolvers
+/// of a process share these rules:
+/// - Concurrent calls for the same name, in any letter case and with any port, share one look-up.
+/// - A cancelled call returns immediately. A look-up that has not started is then removed if no other call waits for it.
+/// - Up to 512 look-ups run at the same time, fewer if the process may open fewer than 1,024 descriptors. No more than 64 of
+///   them are younger than 20 ms, so that the name server is not flooded.
+/// - A domain (the last two labels of a name) may use no more threads than are free: at most half. Thus a name resolves
+///   without delay while 200 others do not.
+/// - Names of `/etc/hosts` do not wait for those of other names, and eight threads are reserved for them.
 public struct SystemResolver: Resolver {
     /// The system's resolver.
     public init() {}
 
     /// The addresses, in the order the system prefers them.
     public func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
-        if SystemResolver.isBelowLocalhost(host) {
-            return ["::1", "127.0.0.1"].compactMap { SocketAddress(literal: $0, port: port) }
+        guard let port = UInt16(exactly: port) else {
+            throw ResolutionError(host: host, code: EAI_SERVICE, message: "\(port) is not a port number")
+        }
+        if let answer = SystemResolver.immediateAnswer(for: host) {
+            return try answer.get().map { $0.withPort(port) }
         }
         guard case .success(let loop) = EventLoop.shared else {
             throw ResolutionError(host: host, message: "the event loop could not be started")
@@ -37,19 +52,38 @@ public struct SystemResolver: Resolver {
         return try await LookUps.system.addresses(of: host, port: port, loop: loop)
     }
 
-    static func isBelowLocalhost(_ host: String) -> Bool {
-        let labels = host.lowercased().split(separator: ".", omittingEmptySubsequences: false)
-        let named = labels.last == "" ? labels.dropLast() : labels[...]
-        return named.count > 1 && named.last == "localhost" && !named.contains("")
+    /// The maximum length of a name: 253 bytes by RFC 1035 §2.3.4, a dot at the end, and one in reserve.
+    static let nameLimit = 255
+
+    /// The result for a host that can be resolved without waiting: an invalid one, `localhost`, or an address literal.
+    static func immediateAnswer(for host: String) -> LookUps.Answer? {
+        guard (1...nameLimit).contains(host.utf8.count), !host.utf8.contains(0) else {
+            return .failure(ResolutionError(host: host, code: EAI_NONAME, message: "not a host name"))
+        }
+        if isLocalhost(host) {
+            return .success(["::1", "127.0.0.1"].compactMap { SocketAddress(literal: $0, port: 0) })
+        }
+        // Does not block: with this flag no name is looked up.
+        let literal = lookUp(host, flags: AI_NUMERICHOST)
+        guard case .success = literal else { return nil }
+        return literal
     }
 
-    static func lookUp(_ host: String, port: Int) -> Result<[SocketAddress], ResolutionError> {
+    /// Whether a name is `localhost` or below it (RFC 6761 §6.3).
+    static func isLocalhost(_ host: String) -> Bool {
+        let labels = host.lowercased().split(separator: ".", omittingEmptySubsequences: false)
+        let named = labels.last == "" ? labels.dropLast() : labels[...]
+        return named.last == "localhost" && !named.contains("")
+    }
+
+    /// The addresses of a host, with port 0. Blocks the thread unless the flags say `AI_NUMERICHOST`.
+    static func lookUp(_ host: String, flags: Int32 = 0) -> LookUps.Answer {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        unsafe hints.ai_flags = AI_NUMERICSERV
+        unsafe hints.ai_flags = flags
         var list: UnsafeMutablePointer<addrinfo>?
-        let code = unsafe getaddrinfo(host, String(port), &hints, &list)
+        let code = unsafe getaddrinfo(host, nil, &hints, &list)
         guard code == 0 else {
             let message =
                 code == EAI_SYSTEM ? SystemError.text(of: errno) : unsafe String(cString: gai_strerror(code))

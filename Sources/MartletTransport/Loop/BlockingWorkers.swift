@@ -21,6 +21,7 @@ package final class BlockingWorkers: Sendable {
 
     private let state = Mutex(State())
     private let threadLimit: Int
+    private let stackByteCount: Int?
     /// Counts the pieces of work not yet taken: idle threads wait on it.
     private let semaphore: Semaphore
 
@@ -28,8 +29,10 @@ package final class BlockingWorkers: Sendable {
     package static let shared = BlockingWorkers(threadLimit: 4)
 
     /// Workers of at most so many threads.
-    package init(threadLimit: Int) {
+    /// - Parameter stackByteCount: The size of each thread's stack; `nil` for the system's default, mostly 8 MiB.
+    package init(threadLimit: Int, stackByteCount: Int? = nil) {
         self.threadLimit = max(1, threadLimit)
+        self.stackByteCount = stackByteCount
         semaphore = Semaphore()
     }
 
@@ -79,7 +82,7 @@ package final class BlockingWorkers: Sendable {
         }
         if mustStart {
             do throws(SystemError) {
-                try Thread.start(name: "martlet-worker") { self.serve() }
+                try Thread.start(name: "martlet-worker", stackByteCount: stackByteCount) { self.serve() }
             } catch {
                 // No thread to be had. With others about, one of them comes to it; else it runs here, late but surely.
                 let orphan = state.withLock { state -> (@Sendable () -> Void)? in

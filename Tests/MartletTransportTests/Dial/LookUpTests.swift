@@ -5,43 +5,133 @@ import Testing
 
 @Suite("Look-ups of names")
 struct LookUpTests {
-    /// A resolver that blocks for the name `dead` until it is released, as the system's does for half a minute; here
+    /// A resolver that blocks for names below `dead` until it is released, as the system's does for half a minute; here
     /// however long the test needs to see it blocked.
     private final class System: Sendable {
         let calls = Mutex<[String]>([])
         let entered = Semaphore()
         let released = Semaphore()
+        let running = Atomic(0)
+        let mostRunning = Atomic(0)
 
-        func lookUp(_ host: String, _ port: Int) -> LookUps.Answer {
+        func lookUp(_ host: String) -> LookUps.Answer {
             calls.withLock { $0.append(host) }
-            if host == "dead" {
+            let now = running.wrappingAdd(1, ordering: .relaxed).newValue
+            mostRunning.max(now, ordering: .relaxed)
+            defer { running.wrappingSubtract(1, ordering: .relaxed) }
+            if host == "dead" || host.hasSuffix(".dead") {
                 entered.signal()
                 while !released.wait(seconds: 60) {}
                 return .failure(ResolutionError(host: host, message: "no answer"))
             }
-            return .success([SocketAddress(literal: "127.0.0.1", port: port)].compactMap { $0 })
+            return .success([SocketAddress(literal: "127.0.0.1", port: 0)].compactMap { $0 })
+        }
+
+        func lookUps(threads: Int = 512, reserve: Int = 0) -> LookUps {
+            var limits = LookUpMachine.Limits()
+            limits.threadCount = threads
+            limits.localReserve = reserve
+            return LookUps(limits: limits, isLocal: { $0.hasPrefix("alias") }, lookUp: { self.lookUp($0) })
+        }
+
+        /// Waits until so many look-ups of dead names have started.
+        func untilEntered(_ count: Int) async {
+            let entered = entered
+            await BlockingWorkers.shared.run {
+                for _ in 0..<count {
+                    while !entered.wait(seconds: 60) {}
+                }
+            }
         }
     }
+
+    private let loop = EventLoop.sharedOrStalled
 
     /// Waits until so many tasks wait for names.
     private func until(_ lookUps: LookUps, _ count: Int) async {
         while lookUps.waitingCount != count { await Task.yield() }
     }
 
-    @Test("Many calls for a dead name take one thread, and other names are answered meanwhile")
-    func deadName() async throws {
+    private func request(_ name: String, of lookUps: LookUps) -> Task<[SocketAddress], any Error> {
+        Task { try await lookUps.addresses(of: name, port: 80, loop: loop) }
+    }
+
+    @Test("While 200 names do not resolve, others do, and those cancelled return")
+    func deadNames() async throws {
         let system = System()
-        let lookUps = LookUps(workers: BlockingWorkers(threadLimit: 2)) { system.lookUp($0, $1) }
-        let loop = EventLoop.sharedOrStalled
-        let dead = (0..<20).map { _ in
-            Task { try await lookUps.addresses(of: "dead", port: 80, loop: loop) }
+        let lookUps = system.lookUps(reserve: 8)
+        // Half of them in one domain, half in their own.
+        let dead = (0..<200).map { request($0 < 100 ? "\($0).one.dead" : "\($0).dead", of: lookUps) }
+        await system.untilEntered(200)
+        for name in ["live", "live.one.dead.", "live.example", "alias"] {
+            let addresses = try await lookUps.addresses(of: name, port: 8080, loop: loop)
+            #expect(addresses.map(\.description) == ["127.0.0.1:8080"])
         }
-        await until(lookUps, 20)
-        let addresses = try await lookUps.addresses(of: "quick", port: 8080, loop: loop)
-        #expect(addresses.map(\.port) == [8080])
-        system.released.signal()
+        for task in dead { task.cancel() }
         for task in dead {
             await #expect(throws: ResolutionError.self) { try await task.value }
+        }
+        #expect(lookUps.waitingCount == 0)
+        #expect(lookUps.threadCount <= 512)
+        for _ in dead { system.released.signal() }
+    }
+
+    @Test("No more look-ups run at the same time than there may be threads, and all of them run")
+    func bounded() async throws {
+        let system = System()
+        let lookUps = system.lookUps(threads: 10)
+        let dead = (0..<100).map { request("name.\($0).dead", of: lookUps) }
+        await system.untilEntered(10)
+        await until(lookUps, 100)
+        #expect(lookUps.threadCount == 10)
+        #expect(system.running.load(ordering: .relaxed) == 10)
+        for _ in dead { system.released.signal() }
+        for task in dead {
+            await #expect(throws: ResolutionError.self) { try await task.value }
+        }
+        #expect(system.mostRunning.load(ordering: .relaxed) == 10)
+        #expect(Set(system.calls.withLock { $0 }).count == 100)
+    }
+
+    @Test("Threads that only names of the hosts file may use are free for them when all others are taken")
+    func reserve() async throws {
+        let system = System()
+        let lookUps = system.lookUps(threads: 6, reserve: 2)
+        let dead = (0..<20).map { request("name.\($0).dead", of: lookUps) }
+        await system.untilEntered(4)
+        await until(lookUps, 20)
+        let addresses = try await lookUps.addresses(of: "Alias", port: 443, loop: loop)
+        #expect(addresses.map(\.description) == ["127.0.0.1:443"])
+        for task in dead { task.cancel() }
+        for task in dead {
+            await #expect(throws: ResolutionError.self) { try await task.value }
+        }
+        #expect(system.calls.withLock { $0.count } == 5)
+        for _ in dead { system.released.signal() }
+    }
+
+    @Test("Calls for one name share a look-up, in any letter case and with any port")
+    func shared() async throws {
+        let system = System()
+        let lookUps = system.lookUps()
+        let loop = loop
+        let spellings = ["dead", "Dead", "DEAD"]
+        let dead = (0..<20).map { number in
+            Task { try await lookUps.addresses(of: spellings[number % 3], port: UInt16(number), loop: loop) }
+        }
+        await until(lookUps, 20)
+        await system.untilEntered(1)
+        let ports = [8080, 443]
+        for port in ports {
+            let addresses = try await lookUps.addresses(of: "quick", port: UInt16(port), loop: loop)
+            #expect(addresses.map(\.port) == [port])
+        }
+        system.released.signal()
+        for (number, task) in dead.enumerated() {
+            // The error names the host as it was given.
+            await #expect(throws: ResolutionError(host: spellings[number % 3], message: "no answer")) {
+                try await task.value
+            }
         }
         #expect(system.calls.withLock { $0.filter { $0 == "dead" } } == ["dead"])
         #expect(lookUps.waitingCount == 0)
@@ -50,11 +140,10 @@ struct LookUpTests {
     @Test("A look-up that everybody has given up before its turn is not begun")
     func notBegun() async throws {
         let system = System()
-        let lookUps = LookUps(workers: BlockingWorkers(threadLimit: 1)) { system.lookUp($0, $1) }
-        let loop = EventLoop.sharedOrStalled
-        let dead = Task { try await lookUps.addresses(of: "dead", port: 80, loop: loop) }
+        let lookUps = system.lookUps(threads: 1)
+        let dead = request("dead", of: lookUps)
         await until(lookUps, 1)
-        let unwanted = Task { try await lookUps.addresses(of: "unwanted", port: 80, loop: loop) }
+        let unwanted = request("unwanted", of: lookUps)
         await until(lookUps, 2)
         unwanted.cancel()
         await #expect(throws: ResolutionError.self) { try await unwanted.value }
@@ -68,14 +157,13 @@ struct LookUpTests {
     @Test("A name given up and asked for again, while it is looked up, is not looked up twice")
     func joined() async throws {
         let system = System()
-        let lookUps = LookUps(workers: BlockingWorkers(threadLimit: 4)) { system.lookUp($0, $1) }
-        let loop = EventLoop.sharedOrStalled
-        let first = Task { try await lookUps.addresses(of: "dead", port: 80, loop: loop) }
+        let lookUps = system.lookUps(threads: 4)
+        let first = request("dead", of: lookUps)
         await until(lookUps, 1)
-        await BlockingWorkers.shared.run { while !system.entered.wait(seconds: 60) {} }
+        await system.untilEntered(1)
         first.cancel()
         await #expect(throws: ResolutionError.self) { try await first.value }
-        let second = Task { try await lookUps.addresses(of: "dead", port: 80, loop: loop) }
+        let second = request("dead", of: lookUps)
         await until(lookUps, 1)
         system.released.signal()
         await #expect(throws: ResolutionError.self) { try await second.value }
