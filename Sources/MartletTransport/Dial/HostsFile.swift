@@ -3,14 +3,15 @@ import Synchronization
 
 /// The names that the system's hosts file contains (hosts(5)).
 ///
-/// They decide how a look-up is scheduled, never its result: addresses come from `getaddrinfo`, which also heeds
-/// nsswitch.conf. A file that is wrong, missing or too large therefore costs at most a place in a queue.
+/// They decide how a look-up is scheduled, never its result: addresses come from `getaddrinfo`, which also
+/// heeds nsswitch.conf. A file that is wrong, missing or too large therefore costs at most a place in a
+/// queue.
 final class HostsFile: Sendable {
     /// `/etc/hosts`.
     static let system = HostsFile(path: "/etc/hosts")
 
-    /// The maximum size of a file that is read. Lists of blocked hosts can have several megabytes; their names are then
-    /// scheduled like all others.
+    /// The maximum size of a file that is read. Lists of blocked hosts can have several megabytes; their
+    /// names are then scheduled like all others.
     static let byteLimit = 1 << 20
 
     private struct Version: Equatable {
@@ -71,7 +72,8 @@ final class HostsFile: Sendable {
         return Array(bytes[..<count])
     }
 
-    /// The names in the text of a hosts file, in lowercase. Lines that do not begin with an address are ignored.
+    /// The names in the text of a hosts file, in lowercase. Lines that do not begin with an address are
+    /// ignored.
     static func names(in bytes: [UInt8]) -> Set<String> {
         var names: Set<String> = []
         for line in bytes.split(separator: UInt8(ascii: "\n")) {

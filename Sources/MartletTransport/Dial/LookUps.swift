@@ -1,7 +1,8 @@
 import Glibc
 import Synchronization
 
-/// The look-ups of names that are queued or running in this process: one for each name, for any number of callers.
+/// The look-ups of names that are queued or running in this process: one for each name, for any number of
+/// callers.
 ///
 /// ``LookUpMachine`` decides when each starts. A queued look-up that no caller waits for is removed.
 package final class LookUps: TimerTarget {
@@ -20,8 +21,8 @@ package final class LookUps: TimerTarget {
     package static let system = LookUps(
         limits: .ofProcess, isLocal: { HostsFile.system.contains($0) }, lookUp: { SystemResolver.lookUp($0) })
 
-    /// The stack of a thread. `getaddrinfo` used 19 KiB at most when this was measured (glibc 2.36, files and dns); the
-    /// rest is for other modules of nsswitch.conf.
+    /// The stack of a thread. `getaddrinfo` used 19 KiB at most when this was measured (glibc 2.36, files and
+    /// dns); the rest is for other modules of nsswitch.conf.
     private static let stackByteCount = 512 << 10
 
     /// Guards the callers: their tasks, and the threads that bring results.

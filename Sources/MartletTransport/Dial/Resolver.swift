@@ -3,10 +3,11 @@ import Glibc
 
 /// Turns a host name into addresses.
 public protocol Resolver: Sendable {
-    /// The addresses of a host, in the order of preference; the connect race interleaves their families (RFC 8305 §4).
+    /// The addresses of a host, in the order of preference; the connect race interleaves their families (RFC
+    /// 8305 §4).
     ///
-    /// Called when a connection is opened, never for address literals. When the task is cancelled it should return
-    /// soon; its result is then ignored.
+    /// Called when a connection is opened, never for address literals. When the task is cancelled it should
+    /// return soon; its result is then ignored.
     ///
     /// - Parameters:
     ///   - host: An ASCII host name, without brackets and without port.
@@ -17,22 +18,23 @@ public protocol Resolver: Sendable {
 
 /// The system's resolver: `getaddrinfo`.
 ///
-/// The system decides by nsswitch.conf where names are looked up: in the hosts file, by DNS, multicast DNS, systemd-resolved,
-/// or in a directory such as LDAP. A resolver library such as c-ares knows only the first two, and would resolve names
-/// differently from other programs of the machine.
+/// The system decides by nsswitch.conf where names are looked up: in the hosts file, by DNS, multicast DNS,
+/// systemd-resolved, or in a directory such as LDAP. A resolver library such as c-ares knows only the first
+/// two, and would resolve names differently from other programs of the machine.
 ///
 /// Two kinds of hosts are resolved without the system:
 /// - `localhost` and names below it are the addresses `::1` and `127.0.0.1` (RFC 6761 §6.3).
 /// - Address literals, with or without a zone, are their addresses.
 ///
-/// `getaddrinfo` blocks a thread until it ends, for ten seconds and more where the name server is silent. All resolvers
-/// of a process share these rules:
+/// `getaddrinfo` blocks a thread until it ends, for ten seconds and more where the name server is silent. All
+/// resolvers of a process share these rules:
 /// - Concurrent calls for the same name, in any letter case and with any port, share one look-up.
-/// - A cancelled call returns immediately. A look-up that has not started is then removed if no other call waits for it.
-/// - Up to 512 look-ups run at the same time, fewer if the process may open fewer than 1,024 descriptors. No more than 64 of
-///   them are younger than 20 ms, so that the name server is not flooded.
-/// - A domain (the last two labels of a name) may use no more threads than are free: at most half. Thus a name resolves
-///   without delay while 200 others do not.
+/// - A cancelled call returns immediately. A look-up that has not started is then removed if no other call
+///   waits for it.
+/// - Up to 512 look-ups run at the same time, fewer if the process may open fewer than 1,024 descriptors. No
+///   more than 64 of them are younger than 20 ms, so that the name server is not flooded.
+/// - A domain (the last two labels of a name) may use no more threads than are free: at most half. Thus a
+///   name resolves without delay while 200 others do not.
 /// - Names of `/etc/hosts` do not wait for those of other names, and eight threads are reserved for them.
 public struct SystemResolver: Resolver {
     /// The system's resolver.
@@ -55,7 +57,8 @@ public struct SystemResolver: Resolver {
     /// The maximum length of a name: 253 bytes by RFC 1035 §2.3.4, a dot at the end, and one in reserve.
     static let nameLimit = 255
 
-    /// The result for a host that can be resolved without waiting: an invalid one, `localhost`, or an address literal.
+    /// The result for a host that can be resolved without waiting: an invalid one, `localhost`, or an address
+    /// literal.
     static func immediateAnswer(for host: String) -> LookUps.Answer? {
         guard (1...nameLimit).contains(host.utf8.count), !host.utf8.contains(0) else {
             return .failure(ResolutionError(host: host, code: EAI_NONAME, message: "not a host name"))

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Names that do not resolve")
 struct DeadNameTests {
-    /// The system's resolver on top of a name server that is silent for names which begin with `dead`: look-ups of these
-    /// block their threads until ``release()``.
+    /// The system's resolver on top of a name server that is silent for names which begin with `dead`:
+    /// look-ups of these block their threads until ``release()``.
     private final class SilentServer: Resolver {
         private final class Gate: Sendable {
             let blockedCount = Atomic(0)

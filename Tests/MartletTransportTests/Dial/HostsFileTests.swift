@@ -32,7 +32,7 @@ struct HostsFileTests {
     }
 
     @Test(
-        "The file is read again when it has changed, and one that is missing, too large or no file has no names"
+        "The file is read again after a change; a missing, large or special one has no names"
     )
     func changes() throws {
         let folder = FileManager.default.temporaryDirectory.path + "/martlet-hosts-\(UUID().uuidString)"

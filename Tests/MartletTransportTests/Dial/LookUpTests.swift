@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Look-ups of names")
 struct LookUpTests {
-    /// A resolver that blocks for names below `dead` until it is released, as the system's does for half a minute; here
-    /// however long the test needs to see it blocked.
+    /// A resolver that blocks for names below `dead` until it is released, as the system's does for half a
+    /// minute; here however long the test needs to see it blocked.
     private final class System: Sendable {
         let calls = Mutex<[String]>([])
         let entered = Semaphore()

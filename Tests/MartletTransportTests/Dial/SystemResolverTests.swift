@@ -6,7 +6,7 @@ import Testing
 @Suite("The system's resolver")
 struct SystemResolverTests {
     @Test(
-        "Localhost and names below it are this machine, and address literals are their addresses, without a look-up",
+        "Localhost, names below it and address literals are resolved without a look-up",
         arguments: [
             ("localhost", ["[::1]:8080", "127.0.0.1:8080"]),
             ("LOCALHOST.", ["[::1]:8080", "127.0.0.1:8080"]),
