@@ -6,23 +6,52 @@ import Synchronization
 ///
 /// The kernel lets go of it when its holder dies. Reading needs no lock.
 final class CacheLock: Sendable {
+    /// The time for which a process waits for a lock that another one keeps, before it works without the folder.
+    private static let patience = Duration.seconds(1)
+    /// The time after which a lock counts as kept. Before that, another process is just storing something.
+    private static let grace = Duration.milliseconds(50)
+    /// The moments since which other processes have kept the locks of folders, by path, for all caches of this process.
+    private static let heldSince = Mutex<[String: ContinuousClock.Instant]>([:])
+
     private let folder: CacheFolder
-    /// The lock file, once it was opened. Held by the thread that has the lock, also while it works.
+    /// The lock file, once it was opened. Held by the thread that has the lock, also while it works, and not by those that
+    /// wait for another process.
     private let file = Mutex<OpenFile?>(nil)
 
     init(_ folder: CacheFolder) {
         self.folder = folder
     }
 
+    /// Whether another process has kept the lock for longer than storing takes: nothing that a response needs may wait for
+    /// the folder. It takes no time.
+    var isHeldUp: Bool {
+        let since = CacheLock.heldSince.withLock { $0.isEmpty ? nil : $0[folder.path] }
+        return since.map { $0.duration(to: .now) > CacheLock.grace } ?? false
+    }
+
     /// Runs a closure that owns the folder meanwhile. It must not take the lock again.
     ///
-    /// - Throws: what the closure throws; `EWOULDBLOCK` when another process has kept the lock for 2 s, which none does
-    ///   but one that was stopped or writes to a disk that hangs; and what keeps the lock file from being opened.
+    /// - Throws: what the closure throws; `EWOULDBLOCK` when another process keeps the lock, which none does for long but
+    ///   one that was stopped or writes to a disk that hangs; and what keeps the lock file from being opened. A process waits
+    ///   for such a lock once, a second at most. After that each call tries once and fails, until one succeeds.
     func withLock<Value: Sendable>(
         _ body: (inout CacheLedger) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
-        try file.withLock { (file) throws(StorageError) -> Value in
-            let held = try acquire(&file)
+        while true {
+            if let value = try withFreeLock(body) { return value }
+            guard mayWait() else {
+                throw StorageError(operation: "lock", path: folder.path(of: .lock), code: EWOULDBLOCK)
+            }
+            usleep(500)
+        }
+    }
+
+    /// Runs a closure that owns the folder; `nil` where another process has the lock.
+    private func withFreeLock<Value: Sendable>(
+        _ body: (inout CacheLedger) throws(StorageError) -> Value
+    ) throws(StorageError) -> Value? {
+        try file.withLock { (file) throws(StorageError) -> Value? in
+            guard let held = try acquire(&file) else { return nil }
             defer { folder.files.unlock(held) }
             var ledger = try CacheLedger(held, folder.files)
             let value: Value
@@ -37,13 +66,25 @@ final class CacheLock: Sendable {
         }
     }
 
-    private func acquire(_ file: inout OpenFile?) throws(StorageError) -> OpenFile {
+    /// Whether this process may still wait for the lock that it has just not got.
+    private func mayWait() -> Bool {
+        let now = ContinuousClock.now
+        return CacheLock.heldSince.withLock { heldSince in
+            let since = heldSince[folder.path] ?? now
+            heldSince[folder.path] = since
+            return since.duration(to: now) < CacheLock.patience
+        }
+    }
+
+    /// Takes the lock; `nil` where another process has it.
+    private func acquire(_ file: inout OpenFile?) throws(StorageError) -> OpenFile? {
         let path = folder.path(of: .lock)
         for _ in 0..<3 {
             let candidate: OpenFile
             if let file { candidate = file } else { candidate = try open(path) }
             file = candidate
-            try wait(for: candidate)
+            guard try folder.files.tryLock(candidate) else { return nil }
+            CacheLock.heldSince.withLock { if !$0.isEmpty { $0[folder.path] = nil } }
             // The folder may have been removed and made again: then others lock another file of this name.
             do throws(StorageError) {
                 let own = try folder.files.status(of: candidate).identity
@@ -71,13 +112,5 @@ final class CacheLock: Sendable {
             }
             return try folder.files.open(path, for: .updating)
         }
-    }
-
-    private func wait(for file: OpenFile) throws(StorageError) {
-        for _ in 0..<4000 {
-            if try folder.files.tryLock(file) { return }
-            usleep(500)
-        }
-        throw StorageError(operation: "lock", path: file.path, code: EWOULDBLOCK)
     }
 }

@@ -23,7 +23,7 @@ extension ResponseStore {
     package func invalidate(_ key: CacheKey, others: WallTime? = nil) {
         // First of all, so that whoever is storing sees it at the last moment, or is done before anything is removed.
         ledger.withLock { $0.invalidate(key.url) }
-        if let others { outdated.withLock { $0.note(key.url, at: others) } }
+        if let others { noteOutdated(key.url, at: others) }
         let keys: Set<CacheKey> = [key, CacheKey(url: key.url)]
         changing.withLock { changing in
             defer { noteChange(key.url) }
@@ -37,6 +37,11 @@ extension ResponseStore {
                 disk?.remove(key)
             }
         }
+    }
+
+    /// Makes what was asked for of a URL up to now be found no longer, whosever it is. It takes no time.
+    package func noteOutdated(_ url: String, at now: WallTime) {
+        outdated.withLock { $0.note(url, at: now) }
     }
 
     /// Removes what is stored of a URL from both tiers, whosever it is. It blocks on files, and reads the head of each entry on

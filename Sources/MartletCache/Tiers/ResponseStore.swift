@@ -51,6 +51,10 @@ package final class ResponseStore: Sendable {
     /// Whether there is a second tier.
     package var hasDisk: Bool { disk != nil }
 
+    /// Whether another process keeps the second tier locked: no response may wait for what is stored or removed. It takes no
+    /// time.
+    package var isHeldUp: Bool { disk?.lock.isHeldUp ?? false }
+
     /// The longest body that is stored in any tier, in bytes.
     package var bodyLimit: UInt64 { max(disk?.bodyLimit ?? 0, UInt64(memoryBodyLimit)) }
 

@@ -40,7 +40,7 @@ package final class ResponseWriter: Sendable {
     private let epoch: InvalidationLedger.Epoch
     private let memoryLimit: Int
     private let entryWriter: EntryWriter?
-    private let store: ResponseStore
+    package let store: ResponseStore
     /// Held while a piece is written or the whole is stored, so that both tiers get the same.
     private let turn = Mutex(())
     /// Read and written by anybody, never held while a file is.
@@ -76,13 +76,17 @@ package final class ResponseWriter: Sendable {
             guard phase == .writing else { return false }
             guard !bytes.isEmpty else { return true }
             let isWritten = isWriting && entryWriter?.append(bytes) ?? false
-            let isRefused = state.withLock { state in
+            let (isRefused, isGivenUp) = state.withLock { state in
                 take(bytes, isWritten: isWritten, &state)
-                guard state.phase == .writing, !state.isGathering, !state.isWriting else { return false }
+                let isGivenUp = state.phase == .abandoned
+                guard state.phase == .writing, !state.isGathering, !state.isWriting else {
+                    return (false, isGivenUp)
+                }
                 state.phase = .abandoned
-                return true
+                return (true, false)
             }
             if isRefused { store.countRefusal() }
+            if isGivenUp { entryWriter?.abandon() }
             return isAlive
         }
     }
@@ -161,6 +165,16 @@ package final class ResponseWriter: Sendable {
             return true
         }
         if isEnded { entryWriter?.abandon() }
+    }
+
+    /// Gives the response up while a piece of it is being written, which removes what was written. It takes no time.
+    package func giveUp() {
+        let isEnded = state.withLock { state in
+            guard state.phase == .writing else { return false }
+            state.phase = .abandoned
+            return true
+        }
+        if isEnded { store.countRefusal() }
     }
 
     /// Gives the response up, also where it is stored or just being stored: what came makes no sense. It blocks on files;

@@ -62,7 +62,7 @@ package final class StoredResponse: Sendable {
     }
 
     /// The body of another, under a head that is not stored.
-    init(_ other: StoredResponse, head: StoredHead) {
+    package init(_ other: StoredResponse, head: StoredHead) {
         variant = StoredVariant(head: head, bodyLength: other.variant.bodyLength)
         representation = other.representation
         body = other.body

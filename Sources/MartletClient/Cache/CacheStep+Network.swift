@@ -119,7 +119,7 @@ extension CacheStep {
         let network = try await runner(fields).run()
         let decider = cache.decider(request, after: decision, found)
         let decided = decider.received(network.head, requestTime: sent, responseTime: .now)
-        _ = await cache.carryOut(decided, found, epoch)
+        _ = await cache.carryOut(decided, found, epoch, on: core.loop)
         var fallback: StandIn?
         if case .staleOnError = decided.delivery {
             do {
@@ -147,9 +147,10 @@ extension CacheStep {
             method: call.method.rawValue, url: url.absoluteForm, response: network.head
         ) { reference in (try? url.resolving(reference))?.absoluteForm }
         if !targets.isEmpty {
-            let (store, partition) = (cache.store, request.key.partition)
-            await BlockingWorkers.shared.run {
-                let now = WallTime.now
+            let (store, partition, now) = (cache.store, request.key.partition, WallTime.now)
+            // Before the folder, which may be held up.
+            for target in targets { store.noteOutdated(target, at: now) }
+            _ = await StoreWork.run(in: store, on: core.loop) {
                 for target in targets {
                     store.invalidate(CacheKey(url: target, partition: partition), others: now)
                 }

@@ -109,7 +109,7 @@ struct CacheStep {
     /// Removes what the request is made again because of; nothing that is stored behind it might do so.
     private func removeUnwanted() async {
         let (store, key, statuses) = (cache.store, request.key, unwantedStatuses)
-        await BlockingWorkers.shared.run {
+        _ = await StoreWork.run(in: store, on: core.loop) {
             for response in store.all(key) where statuses.contains(response.variant.head.status) {
                 store.remove(response)
             }
@@ -143,6 +143,7 @@ struct CacheStep {
         hasLookedIntoDisk = true
         // A worker that has to be woken costs ten times what a small file does that is in the kernel's memory.
         if let found = store.allAtHand(key) { return decide(on: found) }
-        decide(on: await BlockingWorkers.shared.run { store.all(key) })
+        let found = await StoreWork.run(in: store, on: core.loop) { store.all(key) }
+        decide(on: found ?? store.inMemory(key))
     }
 }

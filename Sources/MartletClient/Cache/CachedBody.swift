@@ -162,7 +162,7 @@ final class CachedBody: Sendable {
 
     /// Has it be stored no longer, nor joined by others: it makes no sense, and whoever asks next is to get another.
     func withdraw() async {
-        if let stored { await cache.withdraw(stored) }
+        if let stored { await cache.remove([stored], on: loop) }
         if await flight?.withdraw() == true { cache.countRemoval() }
     }
 

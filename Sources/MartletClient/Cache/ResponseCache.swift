@@ -177,13 +177,14 @@ public final class ResponseCache: Sendable {
         ResponseDecider(request, after: decision, variants: found.map(\.variant), policy: policy)
     }
 
-    /// Carries out what an answer means for what is stored.
+    /// Carries out what an answer means for what is stored. The response does not wait for a folder that is held up.
     /// - Returns: The responses with new heads, by index.
     func carryOut(
-        _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLedger.Epoch
+        _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLedger.Epoch,
+        on loop: EventLoop
     ) async -> [Int: StoredResponse] {
         guard !decided.freshened.isEmpty || !decided.removed.isEmpty else { return [:] }
-        return await BlockingWorkers.shared.run {
+        let carriedOut = await StoreWork.run(in: store, on: loop) {
             var freshened: [Int: StoredResponse] = [:]
             for one in decided.freshened {
                 freshened[one.variant] = self.store.freshen(found[one.variant], to: one.head, epoch: epoch)
@@ -191,23 +192,24 @@ public final class ResponseCache: Sendable {
             self.removeNow(decided.removed.map { found[$0] })
             return freshened
         }
+        if let carriedOut { return carriedOut }
+        var freshened: [Int: StoredResponse] = [:]
+        for one in decided.freshened {
+            freshened[one.variant] = StoredResponse(found[one.variant], head: one.head)
+        }
+        return freshened
     }
 
     /// Removes what another response says is out of date.
-    func remove(_ responses: [StoredResponse]) async {
+    func remove(_ responses: [StoredResponse], on loop: EventLoop) async {
         guard !responses.isEmpty else { return }
-        await BlockingWorkers.shared.run { self.removeNow(responses) }
+        _ = await StoreWork.run(in: store, on: loop) { self.removeNow(responses) }
     }
 
     /// The same at once; it blocks on files.
     func removeNow(_ responses: [StoredResponse]) {
         for response in responses { store.remove(response) }
         if !responses.isEmpty { counts.withLock { $0.countRemovals(UInt64(responses.count)) } }
-    }
-
-    /// Removes a response whose body makes no sense.
-    func withdraw(_ response: StoredResponse) async {
-        await remove([response])
     }
 
     func countRemoval() {

@@ -8,7 +8,9 @@ extension CacheFlight {
     func next(_ member: UInt64) -> Piece {
         let piece = state.withLock { state -> Piece in
             guard let offset = state.offsets[member] else { return .failed(CancellationError()) }
-            if state.end == nil, state.briefByteCount != nil, state.collectors.contains(member) {
+            if state.end == nil, !state.isReleased, state.briefByteCount != nil,
+                state.collectors.contains(member)
+            {
                 return .wait(state.wait(of: member))
             }
             if offset < state.start {
@@ -35,7 +37,7 @@ extension CacheFlight {
             switch state.end {
             case .complete: return .end
             case .failed(let error): return .failed(error)
-            case nil: return .wait(state.wait(of: member))
+            case nil: return state.isReleased ? .end : .wait(state.wait(of: member))
             }
         }
         wakePump()

@@ -68,16 +68,26 @@ extension CacheFlight {
     /// - Returns: Whether that is so; not when nobody is left.
     func waitForDemand() async -> Bool {
         while true {
-            let wait = state.withLock { state -> OneShot<Void>?? in
-                if state.isGivenUp { return .some(nil) }
-                if isWanted(state) { return nil }
+            let (wait, writer) = state.withLock { state -> (OneShot<Void>??, ResponseWriter?) in
+                if state.isGivenUp { return (.some(nil), nil) }
+                if isWanted(state) { return (nil, nil) }
                 let wait = OneShot<Void>()
                 state.pump = wait
-                return wait
+                return (wait, state.pendingByteCount < CacheFlight.most ? nil : state.writer)
             }
             guard let wait else { return true }
             guard let wait else { return false }
-            _ = await wait.wait(until: .distantFuture, on: loop)
+            // Those who read do not wait for a folder that another process keeps locked.
+            let deadline =
+                writer == nil ? .distantFuture : MonotonicTime.now().advanced(by: .milliseconds(20))
+            if case .timedOut = await wait.wait(until: deadline, on: loop), let writer, writer.store.isHeldUp
+            {
+                writer.giveUp()
+                state.withLock { state in
+                    (state.pending, state.pendingByteCount) = ([], 0)
+                    trim(&state)
+                }
+            }
         }
     }
 
@@ -118,6 +128,15 @@ extension CacheFlight {
         for waiter in waiters { waiter.fulfil(()) }
     }
 
+    /// Lets those who have all of the body go before it is stored. Whoever asks until then joins them.
+    func release() {
+        let waiters = state.withLock { state in
+            state.isReleased = true
+            return state.takeWaiters()
+        }
+        for waiter in waiters { waiter.fulfil(()) }
+    }
+
     /// Has the body not be stored, or no longer, and nobody join any more; those who read it read on.
     /// - Returns: Whether it was stored.
     func withdraw() async -> Bool {
@@ -126,6 +145,6 @@ extension CacheFlight {
             return state.writer
         }
         guard let writer else { return false }
-        return await BlockingWorkers.shared.run { writer.withdraw() }
+        return await StoreWork.run(in: writer.store, on: loop) { writer.withdraw() } ?? false
     }
 }

@@ -41,6 +41,8 @@ final class CacheFlight: Sendable {
         var stored: UInt64 = 0
         /// Whether the exchange is over, with all of the body.
         var isOver = false
+        /// Whether those who have read all of the body wait no longer until it is stored.
+        var isReleased = false
         var writer: ResponseWriter?
         /// The length of a body that is brief: known to be no longer than what may be held, and so held whole until it is
         /// stored, all at once.

@@ -64,7 +64,7 @@ struct FlightDriver: Sendable {
                 await call.cookieJar?.store(setCookieBytes: cookies, from: call.url)
             }
             let decided = decider.received(network.head, requestTime: sent, responseTime: WallTime.now)
-            let freshened = await cache.carryOut(decided, found, epoch)
+            let freshened = await cache.carryOut(decided, found, epoch, on: core.loop)
             switch decided.delivery {
             case .repeatUnconditionally where !isRepeated:
                 await end(network)
@@ -98,7 +98,7 @@ struct FlightDriver: Sendable {
         guard case .store(let head) = decided.storage,
             let writer = cache.store.begin(head, expectedByteCount: network.announcedByteCount, epoch: epoch)
         else {
-            await cache.remove(superseded)
+            await cache.remove(superseded, on: core.loop)
             var status = decided.status
             status.isStored = false
             hand(over: network, as: .exchange, status)
@@ -110,6 +110,7 @@ struct FlightDriver: Sendable {
         do {
             try await receive(network)
             let (cache, flight, trailers) = (cache, flight, network.trailers)
+            let storing = writer.isBlocking ? StoreWork<Void>(in: cache.store, on: core.loop) : nil
             // Whoever wrote the last of it stores it and tells those who wait: one hand-over less for each body.
             flight.noteWhole {
                 let stored = writer.commit(trailers: trailers)
@@ -118,11 +119,13 @@ struct FlightDriver: Sendable {
                 ended()
                 flight.end(.complete(stored))
                 writer.letGo()
+                storing?.finish(())
             }
+            if let storing, await storing.value == nil { flight.release() }
             return true
         } catch {
             noteFailure(error)
-            await BlockingWorkers.shared.run { writer.abandon() }
+            _ = await StoreWork.run(in: cache.store, on: core.loop) { writer.abandon() }
             network.finish()
             flight.end(.failed(error))
             return false
