@@ -11,13 +11,14 @@ extension HTTPSession {
     @inline(__always)
     nonisolated func run<Result>(
         _ call: Call, _ control: TransferControl, isRestartable: Bool = false, isDownload: Bool = false,
-        _ consume: (Answer) async throws -> Result
+        before prepare: (() async throws -> Void)? = nil, _ consume: (Answer) async throws -> Result
     ) async throws -> Result {
         guard let number = core.calls.enter(control) else { throw invalidated(call) }
         defer { leave(number, control) }
         do {
             return try await withTaskCancellationHandler {
                 if Task.isCancelled { throw CancellationError() }
+                if let prepare { try await prepare() }
                 guard call.isPlain, !core.events.isWatched else {
                     if let answer = call.answerFromMemory(core, control) {
                         defer { answer.finish() }

@@ -223,7 +223,8 @@ public actor HTTPSession {
     ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
     ///   - progress: Called with the newest state, not with every one; the last state always comes.
     /// - Returns: The exchange, with an empty body.
-    /// - Throws: An ``HTTPError``: `.unacceptableStatus` with the response, `.fileFailed`; `CancellationError`.
+    /// - Throws: An ``HTTPError``: `.fileExists` before the request is made, `.unacceptableStatus` with the response,
+    ///   `.fileFailed`; `CancellationError`.
     @discardableResult
     public nonisolated func download(
         _ request: HTTPRequest, to path: FilePath, overwrites: Bool = false, body: HTTPBody = .none,
@@ -252,7 +253,18 @@ public actor HTTPSession {
         _ call: Call, to path: FilePath, overwrites: Bool, control: TransferControl,
         head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
-        try await run(call, control, isRestartable: true, isDownload: true) { answer in
+        // A delegate may choose another name when the response comes.
+        let isNameFinal = settings.configuration.delegate == nil
+        func prepare() async throws {
+            guard !overwrites, isNameFinal else { return }
+            let origin = call.url.origin.description
+            let download = FileDownload(path: path, overwrites: overwrites, origin: origin)
+            let isTaken = await download.isNameTaken
+            if control.isCancelled { throw CancellationError() }
+            if isTaken { throw download.fileExists }
+        }
+        return try await run(call, control, isRestartable: true, isDownload: true, before: prepare) {
+            answer in
             head?.replace(with: HeadConversion.response(answer.head))
             let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
             // The status is what the caller has to know, whatever becomes of a body that is no file's.

@@ -50,6 +50,20 @@ struct FileDownload: Sendable {
         }
     }
 
+    /// Whether a file has the name. One that appears later is found when the file is opened or gets the name.
+    var isNameTaken: Bool {
+        get async {
+            let name = path.string
+            return await BlockingWorkers.shared.run { (try? LinuxFileSystem().status(at: name)) != nil }
+        }
+    }
+
+    /// The error of a name that a file has, before anything was sent.
+    var fileExists: HTTPError {
+        HTTPError(
+            .fileExists, phase: .preparing, message: "\(path): there is a file of that name", origin: origin)
+    }
+
     private var collision: FilePublisher.Collision { overwrites ? .replace : .fail }
 
     /// Makes the file, which has no name yet.

@@ -86,6 +86,21 @@ struct TargetTests {
         }
     }
 
+    @Test("A download of one request onto a file that is there fails before the request is made")
+    func existsForOneRequest() async throws {
+        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            let request = try HTTPRequest(method: .get, url: scene.url)
+            let error = await #expect(throws: HTTPError.self) {
+                try await scene.session.download(request, to: scene.path)
+            }
+            #expect(error?.code == .fileExists && scene.ranges.requests.isEmpty)
+            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
+            try await scene.session.download(request, to: scene.path, overwrites: true)
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+        }
+    }
+
     @Test("N20: a file that disappears meanwhile is not missed")
     func disappears() async throws {
         try await RangeScene.with(TargetTests.held) { scene in
