@@ -21,11 +21,14 @@ extension Exchange {
         connection.stream.awaitBytes(1)
         // Whoever still waits to read looks again, and finds that it is over. Where it is complete, its reader knows.
         if completion == nil { connection.stream.wakeReader() }
+        var isAborted = false
         if let writer, writer.outcome == nil, !writer.hasWrittenAll {
             writer.stop()
             connection.requestAborted()
+            isAborted = true
         }
-        if isCancelled {
+        // A connection with half of a request on it carries no other: nothing is taken up for its sake.
+        if isCancelled || isAborted {
             lease.release(isReusable: false)
         } else if completion != nil || connection.isResponseFinished {
             lease.release(isReusable: true, at: completion)

@@ -71,6 +71,22 @@ extension OneAtATime {
             }
         }
 
+        @Test(
+            "Leaving a response amid the upload gives its connection up at once, with little of the body missing"
+        )
+        func leftAmidUpload() async throws {
+            let script = ServerScript(
+                .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), .stall)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let session = HTTPSession.own()
+                let status = try await session.stream(
+                    HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size)
+                ) { response, _ in response.status.code }
+                #expect(status == 200)
+                #expect(session.poolStatus.leased == 0 && session.poolStatus.idle == 0)
+            }
+        }
+
         @Test("A huge response from a server that does not read the upload does not deadlock")
         func hugeResponse() async throws {
             let size: UInt64 = 32 << 20
