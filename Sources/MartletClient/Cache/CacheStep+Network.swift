@@ -47,7 +47,9 @@ extension CacheStep {
                     variant, for: request, askedBefore: flight.wasEarly(member.number), now: .now,
                     policy: cache.policy)
             if isFirst { core.flights.note(request.key, isShareable: true) }
-            guard mayShare, let (network, status) = flight.answer else { return nil }
+            guard mayShare, let (network, status) = flight.answer, !flight.hasDetached(member.number) else {
+                return nil
+            }
             cache.store.noteUse(of: nil)
             cache.count(isFirst ? .miss : .shared)
             var told = status

@@ -1,4 +1,5 @@
 import Martlet
+import MartletStorage
 import MartletTesting
 import SystemPackage
 import Testing
@@ -90,6 +91,47 @@ struct SharedBodyTests {
             #expect(try await SharedBodyTests.read(session, request) == 3_000_000)
             isOver.withLock { $0 = true }
             #expect(try await slow.value == 3_000_000)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    /// A reason why a body is not stored.
+    enum Obstacle: CaseIterable { case limit, fullDisk }
+
+    @Test(
+        "A reader that takes nothing does not stop another where nothing can be stored, and is told so",
+        arguments: Obstacle.allCases)
+    func standsStill(_ obstacle: Obstacle) async throws {
+        let size: UInt64 = 6 << 20
+        try await CacheScene.withHeldOrigin { _ in
+            CacheScene.answer("").with {
+                $0.body = .pattern(size)
+                $0.framing = .chunked()
+            }
+        } _: { origin, signals async throws in
+            let scene = try CacheFaultScene()
+            let session: HTTPSession
+            switch obstacle {
+            case .limit: session = try CacheScene.session(memory: .mebibytes(1)).0
+            case .fullDisk:
+                session = scene.session(try await scene.openedCache())
+                scene.files.fill(after: 2 << 20)
+            }
+            let request = try HTTPRequest(.get, origin)
+            let isOver = Shared(false)
+            let slow = Task {
+                try await SharedBodyTests.read(session, request) { _ in
+                    _ = await eventually { isOver.withLock { $0 } }
+                }
+            }
+            #expect(await eventually { session.core.flights.memberCount == 1 })
+            let fast = Task { try await SharedBodyTests.read(session, request) }
+            #expect(await eventually { session.core.flights.memberCount == 2 })
+            signals.raise("go")
+            #expect(try await fast.value == size)
+            isOver.withLock { $0 = true }
+            let error = await #expect(throws: HTTPError.self) { try await slow.value }
+            #expect(error?.message.contains("too slowly") == true)
             #expect(origin.requests.count == 1)
         }
     }

@@ -7,7 +7,10 @@ extension CacheFlight {
     /// What a reader gets next.
     func next(_ member: UInt64) -> Piece {
         let piece = state.withLock { state -> Piece in
-            guard let offset = state.offsets[member] else { return .failed(CancellationError()) }
+            guard let offset = state.offsets[member] else {
+                return .failed(
+                    state.detached.contains(member) ? CacheFlight.tooSlow : CancellationError())
+            }
             if state.end == nil, !state.isReleased, state.briefByteCount != nil,
                 state.collectors.contains(member)
             {
@@ -97,6 +100,13 @@ extension CacheFlight {
             state.chunks.removeFirst()
         }
     }
+
+    /// The error of a reader for whom the others could not wait. A call that has handed nothing on yet asks again.
+    private static let tooSlow = HTTPError(
+        .storedBodyDamaged, phase: .receivingBody,
+        message:
+            "the body was read too slowly: other requests share its transfer, and what they are ahead by cannot be stored"
+    )
 
     /// What a reader is told for whom the store has lost what it had.
     private static let lost = HTTPError(

@@ -67,28 +67,81 @@ extension CacheFlight {
     /// Waits until more of the body is wanted, and there is room for it.
     /// - Returns: Whether that is so; not when nobody is left.
     func waitForDemand() async -> Bool {
+        var stall: Stall?
         while true {
-            let (wait, writer) = state.withLock { state -> (OneShot<Void>??, ResponseWriter?) in
-                if state.isGivenUp { return (.some(nil), nil) }
-                if isWanted(state) { return (nil, nil) }
-                let wait = OneShot<Void>()
+            let wait = OneShot<Void>()
+            let (isWanted, obstacle) = state.withLock { state -> (Bool?, Obstacle) in
+                if state.isGivenUp { return (false, .none) }
+                if self.isWanted(state) { return (true, .none) }
                 state.pump = wait
-                return (wait, state.pendingByteCount < CacheFlight.most ? nil : state.writer)
+                return (nil, self.obstacle(state))
             }
-            guard let wait else { return true }
-            guard let wait else { return false }
-            // Those who read do not wait for a folder that another process keeps locked.
-            let deadline =
-                writer == nil ? .distantFuture : MonotonicTime.now().advanced(by: .milliseconds(20))
-            if case .timedOut = await wait.wait(until: deadline, on: loop), let writer, writer.store.isHeldUp
-            {
-                writer.giveUp()
-                state.withLock { state in
-                    (state.pending, state.pendingByteCount) = ([], 0)
-                    trim(&state)
+            if let isWanted { return isWanted }
+            let now = MonotonicTime.now()
+            switch obstacle {
+            case .none:
+                stall = nil
+                _ = await wait.wait(until: .distantFuture, on: loop)
+            case .disk(let writer):
+                // Those who read do not wait for a folder that another process keeps locked.
+                let deadline = now.advanced(by: .milliseconds(20))
+                if case .timedOut = await wait.wait(until: deadline, on: loop), writer.store.isHeldUp {
+                    writer.giveUp()
+                    state.withLock { state in
+                        (state.pending, state.pendingByteCount) = ([], 0)
+                        trim(&state)
+                    }
                 }
+            case .reader(let offset):
+                if stall?.offset != offset { stall = Stall(offset: offset, since: now) }
+                let deadline = (stall?.since ?? now).advanced(by: CacheFlight.patience)
+                if case .timedOut = await wait.wait(until: deadline, on: loop) { detach(at: offset) }
             }
         }
+    }
+
+    /// The reason why the body is not received though a reader waits for it.
+    private enum Obstacle {
+        /// Nothing: nobody waits.
+        case none
+        /// The disk: the bytes that have come are not written yet.
+        case disk(ResponseWriter)
+        /// Readers that have read up to this offset and no further. The bytes behind it are held for them, and stored nowhere.
+        case reader(UInt64)
+    }
+
+    /// A reader that keeps others from going on.
+    private struct Stall {
+        let offset: UInt64
+        let since: MonotonicTime
+    }
+
+    /// The time for which others wait for a reader that takes nothing.
+    private static let patience = Duration.seconds(1)
+
+    private func obstacle(_ state: State) -> Obstacle {
+        if state.pendingByteCount >= CacheFlight.most { return state.writer.map { .disk($0) } ?? .none }
+        guard state.writer?.isAlive != true, state.received - state.start >= UInt64(CacheFlight.most),
+            let slowest = state.offsets.values.min(),
+            state.waiters.keys.contains(where: { state.offsets[$0] ?? 0 > slowest })
+        else { return .none }
+        return .reader(slowest)
+    }
+
+    /// No longer keeps anything for those who have read up to an offset and no further.
+    private func detach(at offset: UInt64) {
+        let waiters = state.withLock { state -> [OneShot<Void>] in
+            let members = state.offsets.filter { $0.value == offset }.keys
+            guard members.count < state.offsets.count else { return [] }
+            for member in members {
+                state.offsets[member] = nil
+                state.collectors.remove(member)
+                state.detached.insert(member)
+            }
+            trim(&state)
+            return members.compactMap { state.waiters.removeValue(forKey: $0) }
+        }
+        for waiter in waiters { waiter.fulfil(()) }
     }
 
     private func isWanted(_ state: State) -> Bool {

@@ -28,6 +28,8 @@ final class CacheFlight: Sendable {
         /// Who takes the body in one piece, and is not told of parts of it where it is brief.
         var collectors: Set<UInt64> = []
         var isGivenUp = false
+        /// The members that were too slow for the others, and take part no longer.
+        var detached: Set<UInt64> = []
 
         /// What was received and not let go, oldest first, and where the first of it stands.
         var chunks: [[UInt8]] = []
@@ -116,6 +118,9 @@ final class CacheFlight: Sendable {
         }
         return number.map { FlightMember(self, $0) }
     }
+
+    /// Whether one who took part was too slow for the others.
+    func hasDetached(_ member: UInt64) -> Bool { state.withLock { $0.detached.contains(member) } }
 
     /// How many take part.
     var memberCount: Int { state.withLock { $0.offsets.count } }
