@@ -78,11 +78,13 @@ extension ConnectionPool {
             pool.setPriority(priority, of: id)
         }
 
-        /// Notes that the request was made by calls that run, such as a request in the closure of a stream. It does not wait
-        /// for the connections that these hold.
+        /// Notes that the request was made by calls that run, such as a request in the closure of a stream, or while a
+        /// connection is opened, such as one of a resolver. It does not wait for the connections that are held meanwhile.
         /// - Parameter exchanges: The exchanges of those calls, the outermost first.
         package func nest(in exchanges: [Exchange]) {
-            let holders = exchanges.filter { $0.lease.pool === pool && !$0.isFinished }.map(\.lease.id)
+            let dials = ConnectionPool.enclosingDials.filter { $0.pool == ObjectIdentifier(pool) }.map(\.id)
+            let holders =
+                dials + exchanges.filter { $0.lease.pool === pool && !$0.isFinished }.map(\.lease.id)
             if !holders.isEmpty { pool.nest(id, in: holders) }
         }
 

@@ -313,12 +313,15 @@ package final class ConnectionPool: TimerTarget {
     /// Begins to open a connection.
     func begin(_ dial: PendingDial) {
         // Unstructured: a dial belongs to the pool, and may serve another request than the one that caused it.
+        let dials = Self.enclosingDials + [EnclosingDial(pool: ObjectIdentifier(self), id: dial.id)]
         let task = Task {
-            let deadline = MonotonicTime.now().deadline(after: dial.timeout)
-            do throws(ExchangeError) {
-                self.dialSucceeded(dial.id, try await self.open(dial, until: deadline))
-            } catch {
-                self.dialFailed(dial.id, error)
+            await Self.$enclosingDials.withValue(dials) {
+                let deadline = MonotonicTime.now().deadline(after: dial.timeout)
+                do throws(ExchangeError) {
+                    self.dialSucceeded(dial.id, try await self.open(dial, until: deadline))
+                } catch {
+                    self.dialFailed(dial.id, error)
+                }
             }
         }
         let isAbandoned = state.withLock { state in

@@ -104,6 +104,16 @@ extension ConnectionPool.State {
 }
 
 extension ConnectionPool {
+    /// A connection that is being opened.
+    struct EnclosingDial: Sendable {
+        let pool: ObjectIdentifier
+        let id: PoolConnectionID
+    }
+
+    /// The connections that the running task opens, the outermost first: resolvers and decisions about trust may make
+    /// calls.
+    @TaskLocal static var enclosingDials: [EnclosingDial] = []
+
     /// The time after which a wait for a connection is reported.
     package static let longWait = Duration.seconds(10)
 

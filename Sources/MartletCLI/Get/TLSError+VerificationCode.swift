@@ -6,6 +6,7 @@ extension TLSError {
     /// Of the numbers for an authority that is not trusted it is the most frequent.
     var verificationCode: Int? {
         switch kind {
+        case .nameMismatch: 1
         case .notYetValid: 9
         case .expired: 10
         case .selfSigned: 18

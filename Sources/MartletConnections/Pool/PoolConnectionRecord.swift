@@ -24,7 +24,7 @@ struct PoolConnectionRecord: Sendable {
     var isAbandoned = false
     /// While leased: whether it does not count against the limits, see `exempt`.
     var isExempt = false
-    /// While leased: the request that has a place above the limits because its call holds this connection, or none.
+    /// While leased or dialling: the request that has a place above the limits because this connection is held, or none.
     var borrower = PoolIndex.none
     /// How many requests have held it.
     var uses = 0

@@ -64,6 +64,7 @@ extension PoolMachine {
 
     /// Ends a dial: its request, if it has one, is uncovered again. The state of the connection is about to be set.
     mutating func endDial(_ index: Int) {
+        endLoan(by: index)
         let host = connections.records[index].host
         let waiter = connections.records[index].waiter
         if waiter != PoolIndex.none {

@@ -22,7 +22,7 @@ extension PoolMachine {
         if recount != counts { faults.append("the pool has \(recount), its counters say \(counts)") }
         if recount.connections != connections.count { faults.append("a connection belongs to no host") }
         let lent = connections.records.indices.filter {
-            connections.records[$0].state == .leased && connections.records[$0].borrower != PoolIndex.none
+            connections.records[$0].state != .gone && connections.records[$0].borrower != PoolIndex.none
         }
         for index in lent where waiters.records[connections.records[index].borrower].lender != index {
             faults.append("a place is lent to a request that does not have it")

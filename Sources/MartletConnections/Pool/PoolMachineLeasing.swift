@@ -64,9 +64,7 @@ extension PoolMachine {
             connections.records[index].waiter = PoolIndex.none
             forgetWaiter(waiter)
         }
-        if connections.records[index].borrower != PoolIndex.none {
-            endLoan(of: connections.records[index].borrower)
-        }
+        endLoan(by: index)
         if connections.records[index].isExempt { count(index) }
         hosts.records[connections.records[index].host].leased -= 1
         leasedCount -= 1

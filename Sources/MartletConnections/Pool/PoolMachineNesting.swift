@@ -1,4 +1,5 @@
-/// Requests made by calls that hold connections, such as a request in the closure of a stream.
+/// Requests made while a connection is held, such as a request in the closure of a stream, or one that a resolver makes
+/// while a connection is being opened.
 ///
 /// Those calls give their connections back only when the request is done. If it waited for a place below the limits, calls
 /// could wait for each other without end. So it is served before all others, and each connection held lends one place
@@ -13,7 +14,7 @@ extension PoolMachine {
         guard waiters.holds(index, waiter.generation),
             waiters.records[index].connection == PoolIndex.none, waiters.records[index].holders.isEmpty
         else { return effects }
-        let held = holders.filter { isLeased($0) }
+        let held = holders.filter { isHeld($0) }
         guard !held.isEmpty else { return effects }
         waiters.records[index].holders = held
         waiters.records[index].place.isNested = true
@@ -26,14 +27,14 @@ extension PoolMachine {
         return effects
     }
 
-    /// Lends places to the nested requests that no dial is made for. Returns whether there was one.
+    /// Lends places to the nested requests that no dial is made for. Returns whether it did.
     mutating func lendPlaces() -> Bool {
         var hasLent = false
         for index in nested
         where waiters.records[index].dial == PoolIndex.none && waiters.records[index].lender == PoolIndex.none
         {
             let lender = waiters.records[index].holders.last {
-                isLeased($0) && connections.records[$0.index].borrower == PoolIndex.none
+                isHeld($0) && connections.records[$0.index].borrower == PoolIndex.none
             }
             guard let lender else { continue }
             let host = waiters.records[index].host
@@ -59,14 +60,22 @@ extension PoolMachine {
         reconsider(host)
     }
 
+    /// Takes back the place that a connection lends.
+    mutating func endLoan(by connection: Int) {
+        let borrower = connections.records[connection].borrower
+        if borrower != PoolIndex.none { endLoan(of: borrower) }
+    }
+
     /// Forgets a request that waits no longer, and no longer has a connection.
     mutating func forgetWaiter(_ index: Int) {
         endLoan(of: index)
         waiters.remove(index)
     }
 
-    private func isLeased(_ connection: PoolConnectionID) -> Bool {
-        connections.holds(connection.index, connection.generation)
-            && connections.records[connection.index].state == .leased
+    /// Whether a connection is in use, or being opened.
+    private func isHeld(_ connection: PoolConnectionID) -> Bool {
+        guard connections.holds(connection.index, connection.generation) else { return false }
+        let state = connections.records[connection.index].state
+        return state == .leased || state == .dialling
     }
 }

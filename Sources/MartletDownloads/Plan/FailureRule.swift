@@ -35,7 +35,7 @@ package enum FailureRule {
         case .tlsFailed where error.phase == .receivingBody || error.phase == .awaitingHead:
             // An alert amid the stream: the connection broke. A handshake that fails is another thing.
             return .retry(after: nil)
-        case .tlsFailed where error.isCutHandshake:
+        case .proxyFailed where error.isTransient, .tlsFailed where error.isCutHandshake:
             return isElsewhere ? .askOriginal : .retry(after: nil)
         case .timedOut:
             return error.clock == .total ? .fail : .retry(after: nil)

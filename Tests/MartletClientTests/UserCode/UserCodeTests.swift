@@ -7,7 +7,7 @@ import Testing
 struct UserCodeTests {
     @Test(
         "Calls that fill the limit of their host can all make another call to it",
-        arguments: UserHook.nesting, [10, 300_000])
+        arguments: UserHook.allCases, [10, 300_000])
     func nestedAtTheLimit(_ hook: UserHook, _ byteCount: UInt64) async throws {
         let scene = try UserScene(hook, byteCount: byteCount)
         try await TestOrigin.withOrigin(scene.originOptions) { request in

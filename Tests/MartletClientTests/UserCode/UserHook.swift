@@ -14,8 +14,6 @@ enum UserHook: String, CaseIterable, Sendable {
     static let holding: [UserHook] = [
         .verdict, .handler, .refresh, .answer, .redirect, .received, .destination, .headValidator, .suffixes,
     ]
-    /// Those that run where no connection is held, or is counted. An upload and a handshake hold their own.
-    static let nesting = allCases.filter { ![.body, .part, .trust].contains($0) }
     /// Those that are told what the call does, and do not change it.
     static let told: [UserHook] = [.downloadFinished, .completed, .mapper, .bodySent, .collected]
     /// Those whose result the call needs.
