@@ -62,20 +62,23 @@ package enum AnswerRule {
     ///   - asked: What was asked for.
     ///   - facts: What came.
     ///   - known: The state of the bytes that are there; nil where there are none.
+    ///   - former: The state with a strong validator that was given up, where no other has been seen since.
     ///   - total: How long the file is known to be.
     package static func verdict(
-        _ asked: Asked, _ facts: AnswerFacts, known: Representation?, total: UInt64?
+        _ asked: Asked, _ facts: AnswerFacts, known: Representation?, former: Representation? = nil,
+        total: UInt64?
     ) -> Verdict {
         switch facts.status {
         case 206: return part(asked, facts, known: known, total: total)
         case 200, 203:
-            guard let known else { return .whole }
             // Its coding says nothing about a file that it does not name.
-            if known.hasCondition, !facts.representation.contradictsValidator(of: known),
+            if let known = known ?? former, known.hasCondition,
+                !facts.representation.contradictsValidator(of: known),
                 !known.isProven(by: facts.representation)
             {
                 return .unproven
             }
+            guard let known else { return .whole }
             guard asked.range != nil else {
                 return known.differs(from: facts.representation) ? .changedWhole : .whole
             }

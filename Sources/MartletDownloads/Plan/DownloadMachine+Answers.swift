@@ -7,7 +7,8 @@ extension DownloadMachine {
         _ id: UInt64, _ facts: AnswerFacts, now: MonotonicTime
     ) -> (DownloadReception, End?, [Effect]) {
         guard !isOver, let question = transfers[id] else { return (.leave, .cancelled, []) }
-        let verdict = AnswerRule.verdict(question.asked, facts, known: known, total: plan?.total)
+        let verdict = AnswerRule.verdict(
+            question.asked, facts, known: known, former: former, total: plan?.total)
         if isAdditional(id), !verdict.isOfUseToAdditional { return (.leave, .crowded, []) }
         switch verdict {
         case .part(let skipped, let range, let total):
@@ -20,7 +21,11 @@ extension DownloadMachine {
             return restart(.rangesRefused, with: id, facts, now)
         case .changedWhole: return restart(.changed, with: id, facts, now)
         case .unproven:
-            if isVouchedFor(facts) { return restart(.changed, with: id, facts, now) }
+            if isVouchedFor(facts) {
+                guard plan == nil else { return restart(.changed, with: id, facts, now) }
+                if question.range != nil { ranges = .refused }
+                return take(id, facts, total: facts.byteCount, now)
+            }
             let why = "the response has no validator by which it could be another state of the file"
             return (
                 .leave,
@@ -49,8 +54,12 @@ extension DownloadMachine {
                 return (.leave, .refused(refusal(question, facts, why), .fail), [])
             }
             ranges = .refused
-            return plan == nil
-                ? (.leave, .cancelled, []) : restart(.rangesRefused, after: question, facts, now)
+            guard plan != nil else { return (.leave, .cancelled, []) }
+            let result = restart(.rangesRefused, after: question, facts, now)
+            // A server whose part has lost its validators gives none for the whole file, either.
+            let its = facts.representation
+            if its.entityTag == nil, its.lastModified == nil { former = nil }
+            return result
         case .failed:
             if asksOnceMoreWithoutRange(question, facts) { return (.leave, .cancelled, []) }
             let action = FailureRule.action(

@@ -72,6 +72,9 @@ package struct DownloadMachine: Sendable {
     package var plan: SegmentPlan?
     /// What they belong to.
     package var known: Representation?
+    /// The state with a strong validator that was given up last. Until a response has a validator of its own, one without
+    /// any is not believed to be the file.
+    var former: Representation?
     /// The digests that the server gave, of the whole file.
     package var digests: [Checksum] = []
     /// `Last-Modified` of it, in seconds since 1970.
@@ -191,6 +194,7 @@ package struct DownloadMachine: Sendable {
     /// Makes the plan of a file that begins anew.
     mutating func adopt(_ facts: AnswerFacts, total: UInt64?) {
         known = facts.representation
+        former = nil
         digests = facts.digests
         modified = facts.modified
         disposition = facts.disposition
@@ -204,6 +208,7 @@ package struct DownloadMachine: Sendable {
     }
 
     mutating func forget() {
+        if let known, known.hasCondition { former = known }
         plan = nil
         known = nil
         digests = []

@@ -62,6 +62,12 @@ extension DownloadRun {
             state.withLock { $0.leftByteCount = earlier }
             return earlier
         }
+        // What earlier runs left stays where nothing has proven to be another state of the file.
+        let isDoubted = state.withLock { $0.keeps && $0.machine.plan == nil && $0.machine.former != nil }
+        if isDoubted, let record = part.record() {
+            state.withLock { $0.leftByteCount = record.writtenCount }
+            return record.writtenCount
+        }
         if keeps, let (_, record, epoch) = snapshot() {
             switch await note(record, in: part, epoch: epoch) {
             // What could not be synced is not to be trusted, not by another run either.

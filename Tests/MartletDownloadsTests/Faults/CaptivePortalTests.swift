@@ -25,6 +25,14 @@ struct CaptivePortalTests {
         }
     }
 
+    /// Changes the first response, to a request for what is missing; pages follow it.
+    private static func behind(_ change: @escaping @Sendable (inout RangeAnswer) -> Void) -> [RangeAct] {
+        [
+            RangeAct(on: { $0.number > 1 }) { $0.replacement = .text("<html>log in</html>\n") },
+            .onRequest(1, change),
+        ]
+    }
+
     private static func stub(_ tag: String) -> RangeAct {
         RangeAct(on: { $0.number == 1 }) { answer in
             answer.status = 200
@@ -58,6 +66,19 @@ struct CaptivePortalTests {
             name: "a page with a tag of its own that breaks off, and errors",
             acts: [stub("\"portal\""), .answer(from: 2, .text("no\n", status: 404))],
             code: .unacceptableStatus),
+        Portal(
+            name: "a page behind a 416", acts: behind { $0.replacement = .text("no\n", status: 416) },
+            code: .representationChanged),
+        Portal(
+            name: "a page behind a part of another place",
+            acts: behind { $0.fields["Content-Range"] = "bytes 0-4/300000" }, code: .representationChanged),
+        Portal(
+            name: "a page behind a part of a file of another length",
+            acts: behind { $0.fields["Content-Range"] = "bytes \(Samples.cut)-299998/299999" },
+            code: .representationChanged),
+        Portal(
+            name: "a page behind a part of another state",
+            acts: behind { $0.fields["ETag"] = "\"another\"" }, code: .representationChanged),
     ]
 
     @Test(
