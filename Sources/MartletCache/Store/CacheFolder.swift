@@ -15,6 +15,8 @@ struct CacheFolder: Sendable {
             switch self {
             case .refused(.ownedByOther(let path)), .refused(.openToOthers(let path)):
                 StorageError(operation: "open", path: path, code: EACCES)
+            case .refused(.holdsOtherFiles(let path, _)):
+                StorageError(operation: "open", path: path, code: EEXIST)
             case .storage(let error): error
             }
         }
@@ -58,20 +60,29 @@ struct CacheFolder: Sendable {
         }
     }
 
-    /// Whether its files are a cache's: one is an entry, or belongs to one, or is a cache's lock; or there is nothing yet
-    /// but perhaps a lock.
-    ///
-    /// A file that is merely called `index` or `lock`, as other programs' are, makes no cache.
-    func holdsCache() throws(StorageError) -> Bool {
-        let names = try files.names(inFolder: path)
-        if names.allSatisfy({ CacheFile(name: $0) == .lock }) { return true }
-        for name in names {
+    /// Refuses a folder with files of another program.
+    /// - Returns: Whether it has the mark of a cache's folder already.
+    func isMarked() throws(Fault) -> Bool {
+        let finding: FolderKind.Finding
+        do throws(StorageError) {
+            finding = try look()
+        } catch {
+            throw .storage(error)
+        }
+        if case .foreign(let reason) = finding {
+            throw .refused(.holdsOtherFiles(path: path, reason: reason))
+        }
+        return finding == .marked
+    }
+
+    /// The kind of its files: a cache's, another program's, or none.
+    func look() throws(StorageError) -> FolderKind.Finding {
+        try FolderKind.cache.look(at: path, files, isLock: { _ in false }) { name in
             switch CacheFile(name: name) {
-            case .entry, .body, .temporary: return true
-            case .lock: if try CacheLedger.isLock(at: self.path(of: .lock), files) { return true }
-            case .index, nil: break
+            case .entry, .index: .typed
+            case .body, .temporary: .unmistakable
+            case .lock, nil: .other
             }
         }
-        return false
     }
 }

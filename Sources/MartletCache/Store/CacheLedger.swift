@@ -6,7 +6,7 @@ import MartletStorage
 /// What is added is written before anything is stored, what is subtracted after it was removed: a process that is killed
 /// leaves a number that is too high, never one too low, until the folder is counted again.
 struct CacheLedger: Sendable {
-    private static let magic: [UInt8] = [0x4D, 0x52, 0x54, 0x6C]
+    private static let magic = FolderKind.cache.mark
     private static let byteCount = 28
     private static let version: UInt16 = 1
 
@@ -43,19 +43,6 @@ struct CacheLedger: Sendable {
         } catch {
             return
         }
-    }
-
-    /// Whether a file is the lock of a cache that something was stored in, by its first bytes.
-    static func isLock(at path: String, _ files: any FileSystem) throws(StorageError) -> Bool {
-        let file: OpenFile
-        do throws(StorageError) {
-            file = try files.open(path, for: .reading)
-        } catch {
-            if error.code == ENOENT || error.code == ELOOP { return false }
-            throw error
-        }
-        guard try files.status(of: file).kind == .file else { return false }
-        return try files.read(file, count: magic.count, at: 0) == magic
     }
 
     /// Adds bytes that are about to be stored, at once.

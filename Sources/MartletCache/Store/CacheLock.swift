@@ -101,16 +101,37 @@ final class CacheLock: Sendable {
         throw StorageError(operation: "lock", path: path, code: ENOENT)
     }
 
+    /// Opens the lock file of a folder that is a cache's, and marks the folder as one. Everything that is written passes here
+    /// first, so that nothing is written into another program's folder.
     private func open(_ path: String) throws(StorageError) -> OpenFile {
+        let finding: FolderKind.Finding
         do throws(StorageError) {
-            return try folder.files.open(path, for: .updating)
+            finding = try folder.look()
         } catch  where error.code == ENOENT {
             do throws(CacheFolder.Fault) {
                 try folder.prepare(withParents: false)
             } catch {
                 throw error.error
             }
-            return try folder.files.open(path, for: .updating)
+            finding = try folder.look()
+        }
+        if case .foreign = finding { throw StorageError(operation: "open", path: path, code: EEXIST) }
+        let file = try folder.files.open(path, for: .updating)
+        if finding == .unmarked {
+            // Another process may write the same bytes at the same time.
+            try folder.files.write(all: FolderKind.cache.mark, to: file, at: 0)
+            // The mark alone is synced, so that after a power cut the folder is a cache's also where others have files in it.
+            // Some file systems cannot do that; then the cache's files show whose the folder is.
+            try? folder.files.sync(file)
+            try? folder.files.syncFolder(folder.path)
+        }
+        return file
+    }
+
+    /// Marks the folder as a cache's, where nobody has yet.
+    func mark() throws(StorageError) {
+        try file.withLock { (file) throws(StorageError) -> Void in
+            if file == nil { file = try open(folder.path(of: .lock)) }
         }
     }
 }

@@ -9,8 +9,8 @@ package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertib
     case missing(path: String)
     /// The name is that of something else than a folder.
     case notAFolder(path: String)
-    /// It holds files, none of which is a cache's.
-    case noCache(path: String)
+    /// It has files of another program, and is no cache's folder. The reason says what was found.
+    case noCache(path: String, reason: String)
     /// It cannot be looked at.
     case storage(StorageError)
 
@@ -29,7 +29,7 @@ package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertib
         case .refused(let error): error.description
         case .missing(let path): "\(path): there is no such folder"
         case .notAFolder(let path): "\(path): is not a folder"
-        case .noCache(let path): "\(path): is not a cache: it holds other files, and none of a cache's"
+        case .noCache(let path, let reason): "\(path): is not a cache: \(reason); name the folder of a cache"
         case .storage(let error): error.description
         }
     }

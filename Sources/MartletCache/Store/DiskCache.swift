@@ -49,13 +49,14 @@ package final class DiskCache: Sendable {
     /// A cache in a folder, which is made, with those above it, where it is missing.
     ///
     /// - Parameters:
-    ///   - directory: the folder; it may hold other files, which are left alone.
+    ///   - directory: the folder. One that is new or empty becomes the cache's; files that others put there later are left
+    ///     alone.
     ///   - limit: what the cache may occupy in bytes, in allocated blocks, its own files for the purpose included. With 0
     ///     nothing is stored.
     ///   - order: what goes first when there is no room.
     ///   - onEvent: called on whatever thread works on the cache, at once: it must neither take long nor call the cache.
-    /// - Throws: when the folder belongs to another user, or others may read or write it. A folder that cannot be used for
-    ///   other reasons is an event.
+    /// - Throws: when the folder belongs to another user, when others may read or write it, or when it has files and is no
+    ///   cache's. A folder that cannot be used for other reasons is an event.
     package init(
         directory: String, limit: UInt64, order: EvictionOrder = .leastRecentlyUsed,
         files: any FileSystem = LinuxFileSystem(),
@@ -63,8 +64,10 @@ package final class DiskCache: Sendable {
     ) throws(CacheDirectoryError) {
         let folder = CacheFolder(path: directory, files: files)
         var fault: StorageError?
+        var isMarked = false
         do throws(CacheFolder.Fault) {
             try folder.prepare(withParents: true)
+            isMarked = try folder.isMarked()
         } catch {
             if case .refused(let refusal) = error { throw refusal }
             fault = error.error
@@ -77,6 +80,11 @@ package final class DiskCache: Sendable {
         report = onEvent
         state = Mutex(State(index: DiskIndex(order)))
         state.withLock { $0.statistics.limit = limit }
+        do throws(StorageError) {
+            if fault == nil, !isMarked { try lock.mark() }
+        } catch {
+            fault = error
+        }
         if let fault { note(fault) }
     }
 
@@ -104,13 +112,13 @@ package final class DiskCache: Sendable {
             case .storage(let fault): throw CacheOpeningError(fault, directory)
             }
         }
-        let holdsCache: Bool
+        let finding: FolderKind.Finding
         do throws(StorageError) {
-            holdsCache = try folder.holdsCache()
+            finding = try folder.look()
         } catch {
             throw CacheOpeningError(error, directory)
         }
-        guard holdsCache else { throw .noCache(path: directory) }
+        if case .foreign(let reason) = finding { throw .noCache(path: directory, reason: reason) }
     }
 
     /// What it holds and what it was asked.

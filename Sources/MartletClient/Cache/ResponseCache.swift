@@ -60,10 +60,12 @@ public final class ResponseCache: Sendable {
     ///
     /// It serves at once: the index of a large folder is read behind its first answers.
     /// - Parameters:
-    ///   - path: The folder. It must be its owner's alone (mode 0700); other files in it are left alone.
+    ///   - path: The folder. It must be its owner's alone (mode 0700), and new, empty, or a cache's. Files that others put
+    ///     there later are left alone.
     ///   - memory: How much may be held in memory, 32 MiB by default; 0 for none.
     ///   - disk: How much may be occupied on disk, in allocated blocks; 256 MiB by default. It is never exceeded.
-    /// - Throws: ``CacheDirectoryError``: the folder belongs to another user, or others may read or write it.
+    /// - Throws: ``CacheDirectoryError``: the folder belongs to another user, others may read or write it, or it has other
+    ///   files and is no cache's.
     public static func at(
         _ path: FilePath, memory: ByteCount = .mebibytes(32), disk: ByteCount = .mebibytes(256),
         options: Options = Options()

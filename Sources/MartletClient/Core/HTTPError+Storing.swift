@@ -40,6 +40,13 @@ extension HTTPError {
                 message:
                     "\(path): others than its owner may write to the directory of the \(contents); chmod 700 it"
             )
+        case .otherFiles(let reason):
+            self.init(
+                .fileFailed, phase: .preparing,
+                message:
+                    "\(path): is not the directory of a \(owner): \(reason); "
+                    + "nothing in it was changed; choose a new or an empty one"
+            )
         case .inUse:
             self.init(
                 .alreadyInProgress, phase: .preparing,

@@ -10,9 +10,10 @@ import Synchronization
 /// | `<number>.<kind>.new` | one that is being written; nobody reads it |
 /// | `<number>.body` | what belongs to a record and is too large for it, where records have such |
 /// | `corrupt/<number>.<kind>` | one that was found damaged, and what belonged to it |
-/// | `lock` | locked by the process whose records they are; holds the last number that may have been given away |
+/// | `lock` | locked by the process whose records they are; holds the last number that may have been given away, and the mark of the kind |
 ///
-/// Files of other names are left alone.
+/// A folder that has other files, and neither the mark nor records, is refused (``FolderKind``). Other files in a folder with
+/// the mark are left alone.
 package final class RecordFolder: Sendable {
     /// Why a folder was not opened.
     package enum Refusal: Error, Hashable, Sendable {
@@ -24,6 +25,8 @@ package final class RecordFolder: Sendable {
         case writableByOthers
         /// Another object has it, in this process or another one.
         case inUse
+        /// It has files of another program. The text says what was found.
+        case otherFiles(String)
     }
 
     /// How many numbers are noted as given away at a time.
@@ -40,6 +43,8 @@ package final class RecordFolder: Sendable {
     private let lock: OpenFile
     /// The last number that is noted as given away. Read and written by whoever has the worker.
     private let lastNoted = Mutex<UInt64>(0)
+    /// The mark that the lock file lacks; `nil` where it has it. Read and written by whoever has the worker.
+    private let missingMark: Mutex<[UInt8]?>
 
     /// Opens a folder, which is made where it is missing, and becomes its owner until ``release()``, or until nobody holds this
     /// object.
@@ -65,6 +70,13 @@ package final class RecordFolder: Sendable {
         }
         guard status.access.isOwnedByThisUser else { throw .foreign }
         guard !status.access.isWritableByOthers else { throw .writableByOthers }
+        let folderKind = FolderKind.records(kind)
+        let finding = try RecordFolder.stored { () throws(StorageError) in
+            try folderKind.look(at: path, files, isLock: { RecordFolder.number(noted: $0) != nil }) { name in
+                RecordFolder.meaning(of: name, kind: kind, hasBodies: hasBodies)
+            }
+        }
+        if case .foreign(let reason) = finding { throw .otherFiles(reason) }
         lock = try RecordFolder.stored { () throws(StorageError) in
             try files.open(path + "/lock", for: .updating)
         }
@@ -76,6 +88,9 @@ package final class RecordFolder: Sendable {
         suffix = "." + kind
         self.hasBodies = hasBodies
         self.files = files
+        missingMark = Mutex(finding == .unmarked ? folderKind.mark : nil)
+        // A full disk does not keep the records from being read. Before a file is made, this is tried again.
+        try? mark()
     }
 
     private static func stored<Value>(_ body: () throws(StorageError) -> Value) throws(Refusal) -> Value {
@@ -84,6 +99,23 @@ package final class RecordFolder: Sendable {
         } catch {
             throw .storage(error)
         }
+    }
+
+    /// The meaning of a name in a folder without a mark.
+    private static func meaning(of name: String, kind: String, hasBodies: Bool) -> FolderKind.Name {
+        if number(of: name, "." + kind) != nil || number(of: name, ".\(kind).new") != nil { return .typed }
+        let isCompanion = name == "corrupt" || hasBodies && number(of: name, bodySuffix) != nil
+        return isCompanion ? .companion : .other
+    }
+
+    /// Writes the mark of the kind where it is missing, and waits until it is on the disk: after a power cut the folder must
+    /// not look like another program's.
+    private func mark() throws(StorageError) {
+        guard let mark = missingMark.withLock({ $0 }) else { return }
+        try files.write(all: RecordFolder.noted(notedNumber()) + mark, to: lock, at: 0)
+        try files.sync(lock)
+        try files.syncFolder(path)
+        missingMark.withLock { $0 = nil }
     }
 
     /// Lets others have the folder.
@@ -128,8 +160,12 @@ package final class RecordFolder: Sendable {
         }
     }
 
-    /// One spelling of each number, so that no two files are one record's.
     private func number(of name: String, _ suffix: String) -> UInt64? {
+        RecordFolder.number(of: name, suffix)
+    }
+
+    /// One spelling of each number, so that no two files are one record's.
+    private static func number(of name: String, _ suffix: String) -> UInt64? {
         guard name.hasSuffix(suffix) else { return nil }
         let digits = name.dropLast(suffix.count)
         guard let number = UInt64(digits), String(number) == digits else { return nil }
@@ -216,6 +252,7 @@ package final class RecordFolder: Sendable {
     }
 
     private func create(_ name: String) throws(StorageError) -> OpenFile {
+        try mark()
         do throws(StorageError) {
             return try files.open(name, for: .creating)
         } catch  where error.code == EEXIST {
@@ -263,24 +300,33 @@ package final class RecordFolder: Sendable {
 
     /// Notes that numbers up to this one may have been given away, so that none is given twice.
     package func note(_ number: UInt64) throws(StorageError) {
-        var writer = RecordWriter()
-        writer.write(number)
-        writer.write(RecordChecksum(writer.bytes.span).value)
-        try files.write(all: writer.bytes, to: lock, at: 0)
+        try files.write(all: RecordFolder.noted(number), to: lock, at: 0)
         try files.sync(lock)
         lastNoted.withLock { $0 = number }
     }
 
     /// The number noted last; 0 where there is none, or what is there is no number.
     private func notedNumber() throws(StorageError) -> UInt64 {
-        let bytes = try files.read(lock, count: 12, at: 0)
+        RecordFolder.number(noted: try files.read(lock, count: FolderKind.recordMarkOffset, at: 0)) ?? 0
+    }
+
+    /// A number as the lock file holds it.
+    static func noted(_ number: UInt64) -> [UInt8] {
+        var writer = RecordWriter()
+        writer.write(number)
+        writer.write(RecordChecksum(writer.bytes.span).value)
+        return writer.bytes
+    }
+
+    /// The number that a lock file holds; `nil` where it holds none.
+    private static func number(noted bytes: [UInt8]) -> UInt64? {
         var reader = RecordReader(bytes[...])
         do throws(RecordReader.Fault) {
             let number: UInt64 = try reader.number("number")
             let checksum: UInt32 = try reader.number("checksum")
-            return RecordChecksum(bytes.span.extracting(0..<8)).value == checksum ? number : 0
+            return RecordChecksum(bytes.span.extracting(0..<8)).value == checksum ? number : nil
         } catch {
-            return 0
+            return nil
         }
     }
 }

@@ -181,7 +181,18 @@ struct CacheCommandTests {
             "cache", "clear", "--cache", directory.appending("repository/index"),
         ])
         #expect(file.status == 2 && file.errors.contains("is not a folder"), "\(file.errors)")
+        // Commands that would make the folder theirs, and would send nothing before.
+        for arguments in [
+            ["get", "--cache", path, "http://127.0.0.1:1/"],
+            ["queue", "add", "--queue", path, "http://127.0.0.1:1/"],
+            ["download", "--state", path, "http://127.0.0.1:1/file"],
+        ] {
+            let run = try await Program.run(arguments)
+            #expect(run.status != 0 && run.errors.contains(path), "\(arguments): \(run.errors)")
+            #expect(run.errors.contains("nothing in it was changed; choose a new"), "\(run.errors)")
+        }
         #expect(OutputFile.contents(of: directory.appending("repository/index")) == "theirs")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path).count == 3)
     }
 
     @Test("A folder that others may read, or that is another user's, is refused with what to do")

@@ -1,0 +1,170 @@
+import Foundation
+import Glibc
+import MartletStorage
+import Testing
+
+@testable import MartletCache
+
+@Suite("The folders that a cache takes")
+struct CacheFolderKindTests {
+    /// The files in a folder before a cache is opened there.
+    struct Contents: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let files: [String: String]
+        /// A part of the error; `nil` for a folder that is taken.
+        var refusal: String?
+
+        init(_ name: String, _ files: [String: String], refusal: String? = nil) {
+            testDescription = name
+            self.files = files
+            self.refusal = refusal
+        }
+    }
+
+    private static let entry = String(repeating: "0123456789abcdef", count: 2) + ".0"
+
+    private static let body = entry + ".0123456789abcdef"
+    private static let zeros = String(repeating: "\0", count: 600)
+
+    static let contents = [
+        Contents("nothing", [:]),
+        Contents("an empty lock", ["lock": ""]),
+        Contents("half a mark", ["lock": "MR"]),
+        Contents("the mark", ["lock": "MRTl"]),
+        Contents("the mark, and files that came later", ["lock": "MRTl", "notes.txt": "mine"]),
+        Contents("an entry of an earlier version", [entry: "MRTe, damaged"]),
+        Contents("an entry and notes", [entry: "MRTe", "lock": "", "notes.txt": "mine"]),
+        Contents("an entry, and a damaged lock and index", [entry: "MRTe", "lock": "x", "index": "x"]),
+        Contents("an index without a lock", ["index": "MRTi"]),
+        Contents("a half-written entry", ["new.0123456789abcdef": "x"]),
+        Contents(
+            "an empty lock and half-written files",
+            ["lock": "", "index": "M", entry: "", body: "x", "new.0123456789abcdef": ""]),
+        Contents("zeros", ["lock": zeros, "index": zeros, entry: zeros]),
+        Contents("another program's index", ["index": "tree"], refusal: "wrote its file “index”"),
+        Contents("another program's lock", ["lock": "1234\n"], refusal: "wrote its file “lock”"),
+        Contents(
+            "another program's index and lock", ["index": "tree", "lock": "1234\n"],
+            refusal: "wrote its file “index”"),
+        Contents(
+            "another program's index, and an empty lock", ["index": "tree", "lock": ""],
+            refusal: "wrote its file “index”"),
+        Contents(
+            "another program's index that begins with zeros", ["index": "\0\0\0\u{1}", "lock": ""],
+            refusal: "wrote its file “index”"),
+        Contents("another program's lock, and a body", ["lock": "12", body: "x"], refusal: "file “lock”"),
+        Contents("another program's file with an entry's name", [entry: "text"], refusal: "file “\(entry)”"),
+        Contents(
+            "a repository", ["HEAD": "ref", "config": "x", "index": "DIRC", "lock": ""],
+            refusal: "it holds “HEAD”"),
+        Contents("a project", [".git": "", "lock": "", "index": ""], refusal: "it holds “.git”"),
+        Contents("a queue of a user's", ["queue.json": "[]"], refusal: "it holds “queue.json”"),
+        Contents("a user's notes", ["notes.txt": "mine"], refusal: "it holds “notes.txt”"),
+        Contents(
+            "an offline queue", ["lock": "123456789012MRT:request\n"],
+            refusal: "it is the folder of an offline queue"),
+        Contents(
+            "a download queue, and an entry", ["lock": "123456789012MRT:item\n", entry: "MRTe"],
+            refusal: "it is the folder of a download queue"),
+    ]
+
+    @Test(
+        "A folder is taken if it is new, empty or a cache's, and else refused as it is", arguments: contents)
+    func taken(_ contents: Contents) throws {
+        let scene = try CacheFolderScene()
+        for (name, text) in contents.files { try scene.write(Array(text.utf8), to: name) }
+        guard let refusal = contents.refusal else {
+            let cache = try scene.cache()
+            #expect(try scene.contents("lock").starts(with: FolderKind.cache.mark) || cache.put("a"))
+            #expect(cache.put("b") && cache.seed(of: "b") == 1)
+            #expect(try scene.contents("lock").starts(with: FolderKind.cache.mark))
+            _ = try scene.cache()
+            _ = try DiskCache(existing: scene.path)
+            return
+        }
+        let error = #expect(throws: CacheDirectoryError.self) { try scene.cache() }
+        #expect(
+            error?.description.contains(refusal) == true && error?.description.contains(scene.path) == true)
+        let other = #expect(throws: CacheOpeningError.self) { try DiskCache(existing: scene.path) }
+        #expect(other?.description.contains(refusal) == true)
+        #expect(try scene.names == contents.files.keys.sorted())
+        for (name, text) in contents.files { #expect(try scene.contents(name) == Array(text.utf8)) }
+    }
+
+    /// Whether a cache said that its folder cannot be used.
+    private func isUnavailable(_ scene: CacheFolderScene) -> Bool {
+        scene.events.contains { if case .unavailable = $0 { true } else { false } }
+    }
+
+    @Test(
+        "A link, a folder or a pipe is no file of a cache, and is refused as it is",
+        arguments: ["lock", "index"], ["link", "loose link", "folder", "pipe"])
+    func things(_ name: String, _ thing: String) throws {
+        let scene = try CacheFolderScene()
+        let target = try CacheFolderScene()
+        try target.write(Array(name == "lock" ? "MRTl".utf8 : "MRTi".utf8), to: "target")
+        let path = "\(scene.path)/\(name)"
+        switch thing {
+        case "folder": try LinuxFileSystem().makeFolder(path)
+        case "pipe": #expect(unsafe mkfifo(path, 0o600) == 0)
+        default:
+            try FileManager.default.createSymbolicLink(
+                atPath: path, withDestinationPath: target.path + (thing == "link" ? "/target" : "/none"))
+        }
+        let error = #expect(throws: CacheDirectoryError.self) { try scene.cache() }
+        #expect(error?.description.contains("“\(name)”") == true)
+        #expect(throws: CacheOpeningError.self) { try DiskCache(existing: scene.path) }
+        #expect(try scene.names == [name] && target.names == ["target"])
+        #expect(try target.contents("target").count == 4)
+    }
+
+    @Test("A folder that cannot be looked into is left as it is", arguments: ["lock", "index", ""])
+    func unreadable(_ name: String) throws {
+        let scene = try CacheFolderScene()
+        for name in ["index", "lock"] { try scene.write([], to: name) }
+        let files = FaultyFileSystem()
+        if name.isEmpty {
+            files.fail(.init(.names, code: EACCES))
+        } else {
+            files.fail(.init(.open, path: "/\(name)", code: EACCES))
+        }
+        let cache = try scene.cache(files: files)
+        #expect(!cache.put("a") && !cache.saveIndex())
+        #expect(isUnavailable(scene))
+        #expect(throws: CacheOpeningError.self) { try DiskCache(existing: scene.path, files: files) }
+        #expect(try scene.names == ["index", "lock"])
+        for name in ["index", "lock"] { #expect(try scene.contents(name).isEmpty) }
+    }
+
+    @Test("A folder is used also where waiting for the disk fails")
+    func unsynced() throws {
+        let scene = try CacheFolderScene()
+        let files = FaultyFileSystem()
+        files.fail(.init(.sync, code: EINVAL))
+        let cache = try scene.cache(files: files)
+        #expect(try scene.contents("lock") == FolderKind.cache.mark)
+        #expect(cache.put("a") && !isUnavailable(scene))
+    }
+
+    @Test("Nothing is stored as long as the mark cannot be written")
+    func unmarked() throws {
+        let scene = try CacheFolderScene()
+        let files = FaultyFileSystem()
+        files.fail(.init(.write, path: "/lock", code: EIO))
+        let cache = try scene.cache(files: files)
+        #expect(!cache.put("a") && !cache.saveIndex() && isUnavailable(scene))
+        #expect(try scene.entryFiles.isEmpty)
+    }
+
+    @Test("A folder that becomes another program's while the cache is open is not written to")
+    func replaced() throws {
+        let scene = try CacheFolderScene()
+        let cache = try scene.cache()
+        #expect(cache.put("a"))
+        for name in try scene.names { try LinuxFileSystem().remove("\(scene.path)/\(name)") }
+        for name in ["index", "lock"] { try scene.write(Array("theirs".utf8), to: name) }
+        #expect(!cache.put("b", count: 50_000) && !cache.saveIndex())
+        #expect(try scene.names == ["index", "lock"])
+        for name in ["index", "lock"] { #expect(try scene.contents(name) == Array("theirs".utf8)) }
+    }
+}

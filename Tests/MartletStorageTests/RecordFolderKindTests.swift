@@ -1,0 +1,189 @@
+import Foundation
+import Glibc
+import MartletStorage
+import Testing
+
+@Suite("The folders that records are kept in")
+struct RecordFolderKindTests {
+    /// The files in a folder before it is opened for records.
+    struct Contents: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let files: [String: [UInt8]]
+        /// A part of the reason; `nil` for a folder that is taken.
+        var refusal: String?
+
+        init(_ name: String, _ files: [String: [UInt8]], refusal: String? = nil) {
+            testDescription = name
+            self.files = files
+            self.refusal = refusal
+        }
+    }
+
+    /// A lock file as an earlier version wrote it: the number 5.
+    private static var earlierLock: [UInt8] {
+        var writer = RecordWriter()
+        writer.write(UInt64(5))
+        writer.write(RecordChecksum(writer.bytes.span).value)
+        return writer.bytes
+    }
+
+    /// The folders that any kind of records takes and refuses.
+    static func contents(_ kind: String) -> [Contents] {
+        let other = kind == "item" ? "request" : "item"
+        let record = Array("MRT, and more".utf8)
+        let zeros = [UInt8](repeating: 0, count: 600)
+        return [
+            Contents("nothing", [:]),
+            Contents("an empty lock", ["lock": []]),
+            Contents("half a lock", ["lock": [0, 0, 0]]),
+            Contents("an earlier lock", ["lock": earlierLock]),
+            Contents(
+                "an earlier lock, records and notes", ["lock": earlierLock, "3.\(kind)": [1], "n": [1]]),
+            Contents(
+                "records and a damaged lock",
+                ["3.\(kind)": record, "9.\(kind).new": [], "lock": [9, 9]]),
+            Contents("records without a lock", ["3.\(kind)": record]),
+            Contents(
+                "an empty lock and half-written files",
+                ["3.\(kind)": zeros, "4.\(kind)": [], "9.\(kind).new": Array("MR".utf8), "lock": []]),
+            Contents("zeros", ["3.\(kind).new": zeros, "lock": zeros]),
+            Contents(
+                "the mark and notes",
+                ["lock": earlierLock + FolderKind.records(kind).mark, "notes.txt": [1]]),
+            Contents("another program's lock", ["lock": Array("1234".utf8)], refusal: "file “lock”"),
+            Contents(
+                "another program's lock of twelve bytes", ["lock": Array("twelve bytes".utf8)],
+                refusal: "file “lock”"),
+            Contents(
+                "a project", ["index": [1], "lock": Array("1234".utf8), "queue.json": [2]],
+                refusal: "it holds “index”"),
+            Contents(
+                "another program's lock, and an empty record", ["lock": [7], "1.\(kind)": []],
+                refusal: "file “lock”"),
+            Contents("a user's notes", ["notes.txt": [1]], refusal: "it holds “notes.txt”"),
+            Contents("a user's file with a record's name", ["1.\(kind)": [1]], refusal: "“1.\(kind)”"),
+            Contents(
+                "a user's file that begins with zeros", ["1.\(kind)": [0, 0, 0, 1], "lock": []],
+                refusal: "“1.\(kind)”"),
+            Contents("a user's bodies", ["1.body": [1], "lock": []], refusal: "it holds “1.body”"),
+            Contents("a user's file “corrupt”", ["corrupt": [1]], refusal: "it holds “corrupt”"),
+            Contents(
+                "notes, records and a foreign lock", ["2.\(kind)": [1], "a": [1], "lock": [7]],
+                refusal: "“2.\(kind)”"),
+            Contents("records of another kind", ["1.\(other)": record], refusal: "it holds “1.\(other)”"),
+            Contents(
+                "the mark of another kind", ["lock": earlierLock + FolderKind.records(other).mark],
+                refusal: "it is the folder of"),
+            Contents("a response cache", ["lock": FolderKind.cache.mark], refusal: "a response cache"),
+        ]
+    }
+
+    @Test(
+        "A folder is taken if it is new, empty or of its kind, and else refused as it is",
+        arguments: ["item", "request"])
+    func taken(_ kind: String) throws {
+        let files = LinuxFileSystem()
+        for contents in RecordFolderKindTests.contents(kind) {
+            let path = FileManager.default.temporaryDirectory.path + "/martlet-kind-\(UUID().uuidString)"
+            try files.makeFolder(path)
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            for (name, bytes) in contents.files {
+                try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+            }
+            func read(_ name: String) -> [UInt8] {
+                Array((try? Data(contentsOf: URL(fileURLWithPath: "\(path)/\(name)"))) ?? Data())
+            }
+            guard let refusal = contents.refusal else {
+                for _ in 0..<2 {
+                    let folder = try RecordFolder(path: path, kind: kind, hasBodies: true, files: files)
+                    let mark = read("lock").dropFirst(FolderKind.recordMarkOffset)
+                    #expect(mark.starts(with: FolderKind.records(kind).mark), "\(contents.testDescription)")
+                    _ = try folder.numbers()
+                    let isKnown = contents.files["lock"]?.starts(with: RecordFolderKindTests.earlierLock)
+                    if isKnown == true { #expect(folder.lastNumber >= 5) }
+                    try folder.add(folder.lastNumber + 1, [1])
+                    folder.release()
+                }
+                continue
+            }
+            let error = #expect(throws: RecordFolder.Refusal.self) {
+                try RecordFolder(path: path, kind: kind, hasBodies: true, files: files)
+            }
+            guard case .otherFiles(let reason) = error else {
+                Issue.record("\(contents.testDescription): \(String(describing: error))")
+                continue
+            }
+            #expect(reason.contains(refusal), "\(contents.testDescription): \(reason)")
+            #expect(try files.names(inFolder: path).sorted() == contents.files.keys.sorted())
+            for (name, bytes) in contents.files { #expect(read(name) == bytes) }
+        }
+    }
+
+    /// Runs a test in a folder that is new.
+    private func inFolder(_ body: (String) throws -> Void) throws {
+        let path = FileManager.default.temporaryDirectory.path + "/martlet-kind-\(UUID().uuidString)"
+        try LinuxFileSystem().makeFolder(path)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try body(path)
+    }
+
+    @Test(
+        "A link, a folder or a pipe is no file of such a folder, and is refused as it is",
+        arguments: ["lock", "1.item"], ["link", "folder", "pipe"])
+    func things(_ name: String, _ thing: String) throws {
+        try inFolder { path in
+            try inFolder { other in
+                try Data(RecordFolderKindTests.earlierLock).write(to: URL(fileURLWithPath: "\(other)/target"))
+                switch thing {
+                case "folder": try LinuxFileSystem().makeFolder("\(path)/\(name)")
+                case "pipe": #expect(unsafe mkfifo("\(path)/\(name)", 0o600) == 0)
+                default:
+                    try FileManager.default.createSymbolicLink(
+                        atPath: "\(path)/\(name)", withDestinationPath: "\(other)/target")
+                }
+                let error = #expect(throws: RecordFolder.Refusal.self) {
+                    try RecordFolder(path: path, kind: "item", files: LinuxFileSystem())
+                }
+                guard case .otherFiles(let reason) = error, reason.contains("“\(name)”") else {
+                    Issue.record("\(name), \(thing): \(String(describing: error))")
+                    return
+                }
+                #expect(try LinuxFileSystem().names(inFolder: path) == [name])
+            }
+        }
+    }
+
+    @Test("A folder that cannot be looked into is left as it is", arguments: ["lock", "1.item"])
+    func unreadable(_ name: String) throws {
+        try inFolder { path in
+            try Data().write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+            let files = FaultyFileSystem()
+            files.fail(.init(.open, path: "/\(name)", code: EACCES))
+            let error = #expect(throws: RecordFolder.Refusal.self) {
+                try RecordFolder(path: path, kind: "item", files: files)
+            }
+            guard case .storage(let fault) = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(fault.code == EACCES && fault.path == "\(path)/\(name)")
+            #expect(try LinuxFileSystem().names(inFolder: path) == [name])
+        }
+    }
+
+    @Test("No file is made as long as the mark is not on the disk")
+    func unmarked() throws {
+        try inFolder { path in
+            let files = FaultyFileSystem()
+            files.fail(.init(.sync, times: 2, code: EIO))
+            let folder = try RecordFolder(path: path, kind: "request", hasBodies: true, files: files)
+            #expect(throws: StorageError.self) { try folder.createBody(1) }
+            #expect(try LinuxFileSystem().names(inFolder: path) == ["lock"])
+            _ = try folder.createBody(1)
+            folder.release()
+            let next = try RecordFolder(
+                path: path, kind: "request", hasBodies: true, files: LinuxFileSystem())
+            #expect(try next.numbers().isEmpty)
+        }
+    }
+}
