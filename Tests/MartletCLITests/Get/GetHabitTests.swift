@@ -84,7 +84,7 @@ struct GetHabitTests {
     func verificationCodes() {
         let kinds: [(TLSError.Kind, Int?)] = [
             (.expired, 10), (.notYetValid, 9), (.selfSigned, 18), (.unknownAuthority, 20),
-            (.badCertificate(reason: "", code: 24), 24), (.nameMismatch([]), nil), (.protocolVersion, nil),
+            (.badCertificate(reason: "", code: 24), 24), (.nameMismatch([]), 1), (.protocolVersion, nil),
         ]
         for (kind, code) in kinds { #expect(TLSError(kind).verificationCode == code) }
     }

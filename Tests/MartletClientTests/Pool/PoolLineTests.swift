@@ -69,7 +69,8 @@ struct PoolLineTests {
         let url = try HTTPURL("http://mock.test/")
         let second = try await session.stream(HTTPRequest(method: .get, url: url)) { _, body in
             try await outOfTurn.signals.wait(for: "sent")
-            let second = Task { try await session.get("http://mock.test/") }
+            // Detached, because a call that belongs to the closure would not wait.
+            let second = Task.detached { try await session.get("http://mock.test/") }
             #expect(await eventually { session.poolStatus.waiting == 1 })
             #expect(try await body.collect() == Array("ok".utf8))
             return second
