@@ -178,6 +178,7 @@ package final class Exchange: Sendable {
     }
 
     private func headReceived(_ head: ResponseHead) -> [ResponseHead] {
+        connection.use = .receiving
         let now = MonotonicTime.now()
         let (writer, interim) = state.withLock { state in
             state.phase = .receivingBody

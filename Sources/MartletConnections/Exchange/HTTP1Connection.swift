@@ -116,11 +116,9 @@ package final class HTTP1Connection: Sendable {
 
     /// Tries to get on to a head.
     func stepHead() -> HeadStep {
-        let step = state.withLock { state in
+        state.withLock { state in
             HTTP1Connection.stepHead(&state.machine, &state.buffer, stream)
         }
-        if case .head = step { use = .receiving }
-        return step
     }
 
     private static func stepHead(
