@@ -117,11 +117,15 @@ struct TransferPlan: Sendable {
         body = .none
         var method = "GET"
         if group.isHead { method = "HEAD" }
+        let type = group.hasJSON ? "application/json" : "application/x-www-form-urlencoded"
+        if group.hasJSON {
+            // With -G, too, where there is no body that carries its type.
+            lines.setDefault(.accept, type)
+            if data == nil { lines.setDefault(.contentType, type) }
+        }
         if let data {
             method = "POST"
-            let type = group.hasJSON ? "application/json" : "application/x-www-form-urlencoded"
             body = .bytes(data, contentType: type)
-            if group.hasJSON { lines.setDefault(.accept, "application/json") }
         } else if let form {
             method = "POST"
             body = form
