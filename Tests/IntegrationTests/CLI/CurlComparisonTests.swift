@@ -13,7 +13,6 @@ struct CurlComparisonTests {
         (["-d", "a=1", "-d", "b"], "/mirror"),
         (["--data-urlencode", "q=ä ö/&=+~"], "/mirror"), (["--data-urlencode", "plain text"], "/mirror"),
         (["--json", "{}"], "/mirror"), (["-G", "-d", "a=1"], "/mirror"), (["-T", "file"], "/mirror"),
-        (["-G", "--json", "{}"], "/mirror"),
         (["-T", "-"], "/mirror"), (["-d", "@file"], "/mirror"), (["--data-binary", "@file"], "/mirror"),
         (["-X", "PUT", "-d", "x"], "/mirror"), (["--max-filesize", "10"], "/bytes/100"),
         (["-m", "0.3"], "/stall"),

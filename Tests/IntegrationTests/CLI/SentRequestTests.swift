@@ -52,6 +52,7 @@ struct SentRequestTests {
         (["-L", "--digest", "-u", "me:s", "-d", "x"], "/redirect?307"),
         (["-L", "--digest", "-u", "me:s", "-d", "x"], "/redirect"),
         (["--anyauth", "-u", "me:secret", "-d", "a=1"], "/"),
+        (["--json", "{}"], "/"), (["-G", "--json", "{}"], "/"),
     ]
 
     @Test("The same command line sends the same requests", arguments: lines)
