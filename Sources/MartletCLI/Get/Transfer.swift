@@ -83,7 +83,8 @@ struct Transfer: Sendable {
         if options.uploads.isEmpty, let offset = options.continuation?.offset(of: output.path), offset > 0 {
             transfer.offset = offset
             transfer.plan.goOn(at: offset)
-            await output.append()
+            // A file that cannot be continued is a failure before anything is asked for.
+            try await output.append()
         }
         try await transfer.fetch(ledger, into: output)
     }

@@ -34,6 +34,9 @@ struct TransferPlan: Sendable {
         guard sources.count(where: { $0 }) <= 1 else {
             throw UsageError("only one of -d, -F, -I and -T can be given")
         }
+        guard !options.heedsProposedNames || !options.includesHeads && !options.isHead else {
+            throw UsageError("option -J: cannot be used with -i and -I: the head names its file")
+        }
         try checkReading(options)
         try checkContinuation(options, sendsData: sendsData)
         guard options.urls.count == 1 || options.comparedTagFile == nil && options.savedTagFile == nil else {

@@ -56,9 +56,10 @@ actor BodyOutput {
         self.mayReplace = mayReplace
     }
 
-    /// Has everything go behind what the file has, for as long as nothing was written.
-    func append() {
+    /// Opens the file to write after what it has; a file that is missing is created.
+    func append() async throws(OutputError) {
         appends = true
+        if let path { _ = try await opened(path) }
     }
 
     /// Whether nothing was written that cannot be taken back.

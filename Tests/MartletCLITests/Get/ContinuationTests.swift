@@ -144,6 +144,29 @@ struct ContinuationTests {
         }
     }
 
+    @Test("A file that cannot be continued is seen before a request, and a missing one is created")
+    func opening() async throws {
+        let scene = try GetScene()
+        try await TestOrigin.withOrigin(.plain, handler: .mirror) { (origin) async throws in
+            let status = try await scene.run("-C", "5", "-o", scene.file("none/out"), origin.url("/"))
+            #expect(status == .writeFailed)
+            #expect(origin.requests.isEmpty)
+        }
+        #expect(
+            try await scene.run("-C", "5", "-o", scene.file("new"), "http://127.0.0.1:1/") == .connectFailed)
+        #expect(scene.text("new")?.isEmpty == true)
+    }
+
+    @Test("A file named by the server's head cannot have that head in it", arguments: ["-i", "-I"])
+    func headOfProposedName(_ option: String) async throws {
+        let group = try GetScene.groups(["-OJ", option, "http://127.0.0.1:1/f"])[0]
+        let caller = try await CallerPlan.load(group.transfer)
+        let error = #expect(throws: UsageError.self) {
+            try TransferPlan.plans(for: group.transfer, from: 0, caller: caller)
+        }
+        #expect(error?.description.hasPrefix("option -J: ") == true)
+    }
+
     @Test(
         "What cannot go on is refused by name",
         arguments: [
