@@ -421,3 +421,53 @@ package final class ConnectionPool: TimerTarget {
         run(work)
     }
 }
+
+extension ConnectionPool {
+    /// This machine has these addresses now. Connections from one that it had before are closed where they are idle, and
+    /// fail where they are in use, as though the peer had gone: no byte will come on them any more, and waiting for one
+    /// would last until a clock runs out.
+    package func localAddresses(are addresses: Set<IPAddress>) {
+        let (works, busy) = state.withLock { state -> ([Work], [HTTP1Connection]) in
+            guard state.addresses.update(addresses) else { return ([], []) }
+            var works: [Work] = []
+            var busy: [HTTP1Connection] = []
+            for (index, connection) in state.connections.enumerated() {
+                guard let connection, state.addresses.isLost(connection.stream.information.localAddress)
+                else {
+                    continue
+                }
+                if let id = state.machine.idleConnection(at: index) {
+                    if let work = collect(state.machine.connectionDied(id), &state) { works.append(work) }
+                } else {
+                    busy.append(connection)
+                }
+            }
+            return (works, busy)
+        }
+        for work in works { run(work) }
+        for connection in busy { connection.loseAddress() }
+    }
+}
+
+extension ConnectionPool {
+    /// The limits in force.
+    package var limits: PoolLimits {
+        state.withLock { $0.machine.limits }
+    }
+
+    /// Counts of the present moment.
+    package var snapshot: PoolStatus {
+        state.withLock { state in
+            PoolStatus(
+                idle: state.machine.idleCount, leased: state.machine.leasedCount,
+                dialling: state.machine.diallingCount,
+                waiting: state.machine.waitingCount, opened: state.openedCount, reused: state.reusedCount)
+        }
+    }
+
+    /// Counts of the present moment for every host with a connection or a request that waits. Takes time in proportion to
+    /// their number.
+    package var hostCounts: [ConnectionKey: PoolCounts] {
+        state.withLock { $0.machine.snapshot.hosts }
+    }
+}

@@ -36,3 +36,212 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 }
+
+/// Every cause a ``WireError`` can have. New causes are new cases: no case means "something else".
+package enum WireErrorCode: Equatable, Sendable {
+    // MARK: The stream ended
+
+    /// The stream ended before the first byte of the response; interim ones may have come.
+    case emptyResponse
+    /// The stream ended inside the message.
+    case truncated(Truncation)
+
+    // MARK: Start line
+
+    /// The first line is not `HTTP/x.y SP 3DIGIT [SP reason]` (RFC 9112 §4).
+    case invalidStatusLine
+    /// The first line is not `method SP target SP HTTP/x.y` (RFC 9112 §3).
+    case invalidRequestLine
+    /// The start line names a version of HTTP other than 1.x.
+    case unsupportedVersion
+    /// The status is not three digits from 100 to 999 (RFC 9110 §15).
+    case invalidStatusCode
+
+    // MARK: Lines and fields
+
+    /// A CR that is not followed by LF (RFC 9112 §2.2).
+    case bareCarriageReturn
+    /// An LF that is not preceded by CR where that is not tolerated (RFC 9112 §2.2).
+    case bareLineFeed
+    /// A field line without a colon.
+    case missingColon
+    /// A field line that starts with its colon.
+    case emptyFieldName
+    /// A field name followed by white space before its colon (RFC 9112 §5.1).
+    case whitespaceBeforeColon
+    /// A byte that no field name may have.
+    case malformedFieldName(UInt8)
+    /// A control byte in a field value or reason phrase.
+    case malformedFieldValue(UInt8)
+    /// A folded line with no field before it to be folded onto.
+    case misplacedFold
+    /// A folded line in strict mode (RFC 9112 §5.2).
+    case obsoleteFold
+
+    // MARK: Limits
+
+    /// The head is longer than ``WireLimits/headByteLimit``.
+    case headTooLarge(limit: Int)
+    /// A line is longer than ``WireLimits/lineByteLimit``.
+    case lineTooLong(limit: Int)
+    /// There are more lines than ``WireLimits/lineCountLimit``.
+    case tooManyLines(limit: Int)
+    /// There are more interim responses than ``WireLimits/informationalResponseLimit``.
+    case tooManyInformationalResponses(limit: Int)
+    /// The trailer section is longer than ``WireLimits/trailerByteLimit``.
+    case trailersTooLarge(limit: Int)
+    /// The chunk extensions are together longer than ``WireLimits/chunkExtensionByteLimit``.
+    case chunkExtensionsTooLarge(limit: Int)
+    /// A chunk size has more digits than ``WireLimits/chunkSizeDigitLimit``.
+    case chunkSizeTooLong(limit: Int)
+
+    // MARK: Framing
+
+    /// A Content-Length that is not plain digits (RFC 9112 §6.3).
+    case invalidContentLength
+    /// Content-Lengths that differ (RFC 9112 §6.3).
+    case conflictingContentLengths
+    /// A Content-Length above 2^63 − 1.
+    case contentLengthOverflow
+    /// Transfer-Encoding together with Content-Length, in strict mode or in a request (RFC 9112 §6.1).
+    case ambiguousFraming
+    /// A Transfer-Encoding field that names no coding.
+    case emptyTransferEncoding
+    /// A transfer coding other than `chunked`.
+    case unsupportedTransferCoding
+    /// `chunked` is followed by another coding (RFC 9112 §6.1).
+    case chunkedNotLast
+    /// `chunked` is named more than once (RFC 9112 §6.1).
+    case repeatedChunked
+    /// Transfer-Encoding in an HTTP/1.0 message (RFC 9112 §6.1).
+    case transferEncodingInHTTP10
+    /// A chunk size that is not plain hexadecimal digits (RFC 9112 §7.1).
+    case invalidChunkSize
+    /// A chunk size above 2^63 − 1.
+    case chunkSizeOverflow
+    /// A control byte in a chunk extension.
+    case invalidChunkExtension(UInt8)
+    /// A chunk-size line that does not end with CRLF.
+    case invalidChunkLineEnd
+    /// Chunk data that are not followed by exactly CRLF.
+    case invalidChunkFooter
+
+    // MARK: Sequence
+
+    /// A 101 response although no upgrade was asked for (RFC 9110 §15.2.2).
+    case unexpectedUpgrade
+    /// Bytes although no response is due.
+    case unsolicitedBytes
+    /// The machine was driven in an order it does not allow: a mistake in this program.
+    case illegalEvent
+
+    // MARK: What this side wanted to send
+
+    /// A method that is not a token (RFC 9110 §9.1).
+    case invalidMethod
+    /// A request target that is empty or has bytes other than visible ASCII (RFC 9112 §3.2).
+    case invalidTarget
+    /// A field name that is not a token (RFC 9110 §5.1).
+    case invalidFieldName
+    /// A field value with a control byte other than HTAB (RFC 9110 §5.5).
+    case invalidFieldValue
+    /// A host with bytes that no host can have.
+    case invalidHost
+    /// A status outside 100...999.
+    case invalidStatus
+    /// A reason phrase with a control byte.
+    case invalidReason
+    /// Content-Length and Transfer-Encoding in one head, or either of them twice (RFC 9112 §6.2).
+    case conflictingFraming
+    /// A field twice that must be one line: Host or Cookie.
+    case repeatedField
+    /// A trailer field that describes framing or routing (RFC 9110 §6.5.1).
+    case forbiddenTrailer
+    /// A field before the start line, or after a fault.
+    case encodingOutOfOrder
+    /// The source of a body gave more bytes than Content-Length announced (RFC 9112 §6.2).
+    case bodyTooLong(announced: UInt64)
+    /// The source of a body ended before the bytes that Content-Length announced (RFC 9112 §6.2).
+    case bodyTooShort(announced: UInt64)
+
+    /// Whether the fault lies with what this side wanted to send.
+    package var isLocalFault: Bool {
+        switch self {
+        case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost,
+            .invalidStatus,
+            .invalidReason, .conflictingFraming, .repeatedField, .forbiddenTrailer, .encodingOutOfOrder,
+            .bodyTooLong, .bodyTooShort,
+            .illegalEvent:
+            true
+        case .emptyResponse, .truncated, .invalidStatusLine, .invalidRequestLine, .unsupportedVersion,
+            .invalidStatusCode, .bareCarriageReturn, .bareLineFeed, .missingColon, .emptyFieldName,
+            .whitespaceBeforeColon, .malformedFieldName, .malformedFieldValue, .misplacedFold, .obsoleteFold,
+            .headTooLarge, .lineTooLong, .tooManyLines, .tooManyInformationalResponses, .trailersTooLarge,
+            .chunkExtensionsTooLarge, .chunkSizeTooLong, .invalidContentLength, .conflictingContentLengths,
+            .contentLengthOverflow, .ambiguousFraming, .emptyTransferEncoding, .unsupportedTransferCoding,
+            .chunkedNotLast, .repeatedChunked, .transferEncodingInHTTP10, .invalidChunkSize,
+            .chunkSizeOverflow,
+            .invalidChunkExtension, .invalidChunkLineEnd, .invalidChunkFooter, .unexpectedUpgrade,
+            .unsolicitedBytes:
+            false
+        }
+    }
+
+    /// What was wrong, without the place: the start of a sentence for people.
+    package var reason: String {
+        switch self {
+        case .emptyResponse: "no byte of a response came"
+        case .truncated(let truncation): truncation.description
+        case .invalidStatusLine: "the first line is not an HTTP/1.1 status line"
+        case .invalidRequestLine: "the first line is not an HTTP/1.1 request line"
+        case .unsupportedVersion: "the version of HTTP is not 1.0 or 1.1"
+        case .invalidStatusCode: "the status is not three digits from 100 to 999"
+        case .bareCarriageReturn: "a CR without its LF"
+        case .bareLineFeed: "an LF without its CR"
+        case .missingColon: "a field line without a colon"
+        case .emptyFieldName: "a field without a name"
+        case .whitespaceBeforeColon: "white space between a field name and its colon"
+        case .malformedFieldName(let byte): "byte \(byte) in a field name"
+        case .malformedFieldValue(let byte): "control byte \(byte) in a field value or reason phrase"
+        case .misplacedFold: "a folded line with no field before it"
+        case .obsoleteFold: "a folded field line, which strict mode refuses"
+        case .headTooLarge(let limit): "the head exceeds \(limit) bytes"
+        case .lineTooLong(let limit): "a line exceeds \(limit) bytes"
+        case .tooManyLines(let limit): "more than \(limit) lines in a head or trailer section"
+        case .tooManyInformationalResponses(let limit): "more than \(limit) informational responses"
+        case .trailersTooLarge(let limit): "the trailers exceed \(limit) bytes"
+        case .chunkExtensionsTooLarge(let limit): "the chunk extensions exceed \(limit) bytes"
+        case .chunkSizeTooLong(let limit): "a chunk size of more than \(limit) digits"
+        case .invalidContentLength: "a Content-Length that is not plain digits"
+        case .conflictingContentLengths: "Content-Lengths that differ"
+        case .contentLengthOverflow: "a Content-Length above 9223372036854775807"
+        case .ambiguousFraming: "both Transfer-Encoding and Content-Length"
+        case .emptyTransferEncoding: "an empty Transfer-Encoding"
+        case .unsupportedTransferCoding: "a transfer coding other than chunked"
+        case .chunkedNotLast: "a transfer coding after chunked"
+        case .repeatedChunked: "the chunked coding applied twice"
+        case .transferEncodingInHTTP10: "Transfer-Encoding in an HTTP/1.0 message"
+        case .invalidChunkSize: "a chunk size that is not plain hexadecimal digits"
+        case .chunkSizeOverflow: "a chunk size above 9223372036854775807"
+        case .invalidChunkExtension(let byte): "control byte \(byte) in a chunk extension"
+        case .invalidChunkLineEnd: "a chunk-size line that does not end with CRLF"
+        case .invalidChunkFooter: "chunk data that are not followed by CRLF"
+        case .unexpectedUpgrade: "a 101 response although no upgrade was asked for"
+        case .unsolicitedBytes: "bytes although no response is due"
+        case .illegalEvent: "the exchange was driven out of order"
+        case .invalidMethod: "the method is not a token"
+        case .invalidTarget: "the request target is empty or has a byte that is not visible ASCII"
+        case .invalidFieldName: "the field name is not a token"
+        case .invalidFieldValue: "the field value has a control byte"
+        case .invalidHost: "the host has a byte that no host can have"
+        case .invalidStatus: "the status is not within 100...999"
+        case .invalidReason: "the reason phrase has a control byte"
+        case .conflictingFraming: "Content-Length or Transfer-Encoding is given twice or together"
+        case .repeatedField: "Host or Cookie is given twice"
+        case .forbiddenTrailer: "the field may not be a trailer"
+        case .bodyTooLong(let announced): "the body has more than the \(announced) bytes announced"
+        case .bodyTooShort(let announced): "the body has fewer than the \(announced) bytes announced"
+        case .encodingOutOfOrder: "there is no start line to add a field to"
+        }
+    }
+}

@@ -130,3 +130,121 @@ struct BatchEngine: Sendable {
         }
     }
 }
+
+/// A session with its views, one for each way to open connections, so that requests that ask for the same
+/// share them.
+struct BatchSession: Sendable {
+    /// More views than these, and all begin anew.
+    private static let viewLimit = 64
+    /// The session.
+    let base: HTTPSession
+    private var views: [BatchConnection: HTTPSession] = [:]
+    private let jar = CookieJar(trustsLoopback: true)
+    private let hasCache: Bool
+
+    /// What answers those who want an answer of the cache alone, where there is none: 504.
+    private static let emptyCache: ResponseCache = {
+        var options = ResponseCache.Options()
+        options.memoryPressure = nil
+        return .memoryOnly(0, options: options)
+    }()
+
+    /// A clean session for so many requests at a time.
+    /// - Parameter cache: What outlives it.
+    init(parallel: Int, cache: ResponseCache?) {
+        hasCache = cache != nil
+        var configuration = SessionConfiguration.default
+        configuration.pool.connectionsPerHost = max(configuration.pool.connectionsPerHost, parallel)
+        configuration.pool.idleConnectionsPerHost = configuration.pool.connectionsPerHost
+        configuration.pool.totalConnections = max(configuration.pool.totalConnections, parallel)
+        configuration.tls.keyLogFile = KeyLogPlan.file
+        configuration.redirects = .refuse
+        configuration.cache = cache
+        base = ProgramSessions.shared.make(configuration)
+    }
+
+    /// The session that a request is made on.
+    mutating func view(for request: BatchRequest) -> HTTPSession {
+        let view = view(for: request.connection)
+        guard request.cacheMode == .onlyIfCached, !hasCache else { return view }
+        return view.with { $0.cache = BatchSession.emptyCache }
+    }
+
+    /// The view for a way to open connections.
+    private mutating func view(for connection: BatchConnection) -> HTTPSession {
+        if connection == BatchConnection() { return base }
+        if let view = views[connection] { return view }
+        if views.count >= BatchSession.viewLimit { views = [:] }
+        let jar = jar
+        let view = base.with { configuration in
+            configuration.connectRedirections = connection.redirections
+            if let file = connection.authorityFile { configuration.tls.trust = .only(.file(file)) }
+            if connection.usesCookies { configuration.cookies = jar }
+        }
+        views[connection] = view
+        return view
+    }
+}
+
+/// A member of a request: its name, and readers that name it when its type is wrong.
+struct BatchMember: Sendable {
+    /// Its name.
+    let name: String
+    /// Its value.
+    let value: JSONValue
+
+    private func wrong(_ type: String) -> BatchFault {
+        BatchFault(.other, "“\(name)” must be \(type)")
+    }
+
+    /// Whether it is null.
+    var isNull: Bool {
+        if case .null = value { true } else { false }
+    }
+
+    /// A string.
+    func string() throws(BatchFault) -> String {
+        guard case .string(let text) = value else { throw wrong("a string") }
+        return text
+    }
+
+    /// A string of characters up to U+00FF, each of which is a byte.
+    func bytes() throws(BatchFault) -> [UInt8] {
+        let text = try string()
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count)
+        for scalar in text.unicodeScalars {
+            guard let byte = UInt8(exactly: scalar.value) else {
+                throw wrong("a string of characters up to U+00FF, each of which is a byte")
+            }
+            bytes.append(byte)
+        }
+        return bytes
+    }
+
+    /// true or false.
+    func bool() throws(BatchFault) -> Bool {
+        guard case .bool(let value) = value else { throw wrong("true or false") }
+        return value
+    }
+
+    /// A whole number, not negative.
+    func count() throws(BatchFault) -> Int {
+        guard case .number(let text) = value, let number = Int(text), number >= 0 else {
+            throw wrong("a whole number that is not negative")
+        }
+        return number
+    }
+
+    /// An array.
+    func array() throws(BatchFault) -> [BatchMember] {
+        guard case .array(let values) = value else { throw wrong("an array") }
+        return values.map { BatchMember(name: name, value: $0) }
+    }
+
+    /// The members of an object, each with this member's name and a dot before its own.
+    func object() throws(BatchFault) -> [BatchMember] {
+        guard case .object(let members) = value else { throw wrong("an object") }
+        return members.map { BatchMember(name: "\(name).\($0.0)", value: $0.1) }
+    }
+}

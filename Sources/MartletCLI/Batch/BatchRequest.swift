@@ -165,3 +165,98 @@ struct BatchRequest: Sendable {
         return statuses
     }
 }
+
+extension BatchRequest {
+    /// What the call does otherwise than its session.
+    /// - Parameter fields: Given what the policies want to be sent along.
+    func policies(_ fields: inout HTTPFields) -> RequestOptions {
+        var options = RequestOptions(
+            timeouts: Timeouts(total: timeout), bodyLimit: bodyLimit.map { ByteCount($0) },
+            decompresses: decompresses)
+        options.version = version
+        options.omittedFields = headers.omitted
+        options.cacheMode = cacheMode
+        if followsRedirects {
+            var policy = RedirectPolicy.follow(limit: redirectLimit)
+            // As with curl, which goes where it is sent: what is secret stays behind anyway.
+            policy.allowsDowngrade = true
+            policy.statusesThatKeepMethod = statusesThatKeepMethod
+            policy.trustsOtherOrigins = trustsOtherOrigins
+            policy.schemes = redirectSchemes
+            options.redirects = policy
+        }
+        if let identity {
+            let isForAll = followsRedirects && trustsOtherOrigins
+            options.authentication = isForAll ? identity.settingsForAll(&fields) : identity.settings
+        }
+        if retryCount > 0 { options.retry = .transient(attempts: retryCount + 1, budget: nil) }
+        return options
+    }
+}
+
+/// The credentials that a request of a batch brings along.
+enum BatchAuthentication {
+    /// Reads `{"type":"basic","user":"…","password":"…"}`; null is none.
+    static func identity(_ member: BatchMember) throws(BatchFault) -> CallerIdentity? {
+        if member.isNull { return nil }
+        var type: String?
+        var user: String?
+        var password = ""
+        for part in try member.object() {
+            switch part.name {
+            case "auth.type": type = try part.string()
+            case "auth.user": user = try part.string()
+            case "auth.password": password = try part.string()
+            default: throw BatchFault(.unsupported, "the key “\(part.name)” is unknown")
+            }
+        }
+        guard let type, let user else { throw BatchFault(.other, "“auth” needs a type and a user") }
+        guard let scheme = Credentials.PasswordScheme(rawValue: type) else {
+            throw BatchFault(.unsupported, "“auth.type”: “\(type)” is not one of basic, digest and any")
+        }
+        return CallerIdentity(.password(user: user, password: password, scheme: scheme))
+    }
+}
+
+/// The fields of a request of a batch.
+struct BatchHeaders: Sendable {
+    /// Fields to send, in order.
+    private(set) var fields = HTTPFields()
+    /// Defaults that are left out.
+    private(set) var omitted: Set<HTTPField.Name> = []
+
+    /// No fields.
+    init() {}
+
+    /// Reads `[["Name","value"],["Accept",null]]`.
+    init(_ member: BatchMember) throws(BatchFault) {
+        for item in try member.array() {
+            let pair = try item.array()
+            guard pair.count == 2 else {
+                throw BatchFault(.other, "“headers” must be an array of names and values in pairs")
+            }
+            let text = try pair[0].string()
+            guard let name = HTTPField.Name(text) else {
+                throw BatchFault(.other, "“\(text)” is not a field name; nothing was sent")
+            }
+            if pair[1].isNull { try omit(name) } else { try add(name, pair[1].bytes()) }
+        }
+    }
+
+    private mutating func omit(_ name: HTTPField.Name) throws(BatchFault) {
+        guard name != .contentLength, name != .transferEncoding else {
+            throw BatchFault(.unsupported, "\(name.rawName) frames the body and cannot be left out")
+        }
+        omitted.insert(name)
+    }
+
+    private mutating func add(_ name: HTTPField.Name, _ value: [UInt8]) throws(BatchFault) {
+        guard value.allSatisfy({ ($0 >= 0x20 && $0 != 0x7F) || $0 == 9 }) else {
+            throw BatchFault(.other, "the value of \(name.rawName) has a control character; nothing was sent")
+        }
+        guard name.canonicalName != "host" || fields[name] == nil else {
+            throw BatchFault(.other, "Host is given twice; nothing was sent")
+        }
+        fields.append(HTTPField(name: name, value: value))
+    }
+}

@@ -1,5 +1,9 @@
+import Glibc
 import Martlet
 import MartletTesting
+import MartletTransport
+import Synchronization
+import SystemPackage
 
 /// The steps of what goes wrong, and must be told as it is.
 enum DemoFaults {
@@ -64,5 +68,153 @@ enum DemoFaults {
         } catch let error as HTTPError {
             return error
         }
+    }
+}
+
+/// This program as another process of its own, with its standard output in a pipe; its errors are those of this one.
+final class DemoProcess: Sendable {
+    private let id: pid_t
+    private let output: FileDescriptor
+    /// What was read and is no whole line yet.
+    private let rest = Mutex<[UInt8]>([])
+    /// Threads of its own: what they wait for takes its time.
+    private let workers = BlockingWorkers(threadLimit: 1)
+
+    /// Starts it.
+    init(_ arguments: [String]) throws {
+        let pipe = try FileDescriptor.pipe()
+        defer { try? pipe.writeEnd.close() }
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        unsafe posix_spawn_file_actions_adddup2(&actions, pipe.writeEnd.rawValue, STDOUT_FILENO)
+        unsafe posix_spawn_file_actions_addclose(&actions, pipe.writeEnd.rawValue)
+        unsafe posix_spawn_file_actions_addclose(&actions, pipe.readEnd.rawValue)
+        var words = unsafe (["martlet"] + arguments).map { unsafe strdup($0) } + [nil]
+        defer { unsafe words.forEach { unsafe free($0) } }
+        var id: pid_t = 0
+        let failure = unsafe posix_spawn(&id, "/proc/self/exe", &actions, nil, &words, environ)
+        guard failure == 0 else {
+            try? pipe.readEnd.close()
+            throw DemoFailure("another process could not be started: \(Errno(rawValue: failure))")
+        }
+        self.id = id
+        output = pipe.readEnd
+    }
+
+    deinit {
+        try? output.close()
+    }
+
+    /// Runs it to its end.
+    /// - Returns: What it printed.
+    /// - Throws: A ``DemoFailure`` where its exit code is not 0.
+    static func run(_ arguments: [String]) async throws -> String {
+        let process = try DemoProcess(arguments)
+        var text = ""
+        while let line = await process.line() { text += line + "\n" }
+        let status = await process.end()
+        try DemoFailure.check(
+            status == 0,
+            "“martlet \(arguments.prefix(2).joined(separator: " "))” ended with \(status): \(text)")
+        return text
+    }
+
+    /// Waits for a line that begins so; `nil` where it ends without one.
+    func line(beginning prefix: String) async throws -> String? {
+        while let line = await line() {
+            if line.hasPrefix(prefix) { return line }
+        }
+        return nil
+    }
+
+    /// Ends it without warning.
+    func kill() async {
+        _ = Glibc.kill(id, SIGKILL)
+        _ = await end()
+    }
+
+    private func line() async -> String? {
+        await workers.run { [self] in
+            while true {
+                let line = rest.withLock { rest -> String? in
+                    guard let end = rest.firstIndex(of: 10) else { return nil }
+                    defer { rest.removeSubrange(...end) }
+                    return String(decoding: rest[..<end], as: UTF8.self)
+                }
+                if let line { return line }
+                guard let piece = try? DescriptorReading.read(output, atMost: 65_536), !piece.isEmpty else {
+                    return nil
+                }
+                rest.withLock { $0 += piece }
+            }
+        }
+    }
+
+    /// Waits for its end.
+    /// - Returns: Its exit code, or 128 and the signal that ended it.
+    private func end() async -> Int32 {
+        await workers.run { [id] in
+            var status: Int32 = 0
+            while unsafe waitpid(id, &status, 0) < 0, errno == EINTR {}
+            let signal = status & 0x7F
+            return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+        }
+    }
+}
+
+/// A port of 127.0.0.1 on which nobody listens, and which nobody is given by chance: who connects is refused, and an origin
+/// of this process may take it.
+final class HeldPort: Sendable {
+    /// The port.
+    let number: Int
+    private let descriptor: FileDescriptor
+
+    /// Binds a socket that does not listen.
+    init() throws {
+        let opened = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard opened >= 0 else { throw Errno(rawValue: errno) }
+        descriptor = FileDescriptor(rawValue: opened)
+        // As the origin's: of two that say so, the second may have what the first does not listen on.
+        var isOn: Int32 = 1
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let optionLength = socklen_t(MemoryLayout<Int32>.size)
+        let failed = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                unsafe setsockopt(opened, SOL_SOCKET, SO_REUSEADDR, &isOn, optionLength) != 0
+                    || bind(opened, generic, length) != 0
+                    || getsockname(opened, generic, &length) != 0
+            }
+        }
+        let code = errno
+        number = Int(UInt16(bigEndian: address.sin_port))
+        guard !failed else {
+            try? descriptor.close()
+            throw Errno(rawValue: code)
+        }
+    }
+
+    /// Lets go of it, once an origin listens there.
+    func release() {
+        try? descriptor.close()
+    }
+}
+
+/// The memory that the process holds, as the kernel counts it.
+enum ResidentMemory {
+    /// Bytes; `nil` where `/proc` is not there.
+    static var byteCount: Int? {
+        guard
+            let file = try? FileDescriptor.open(
+                FilePath("/proc/self/statm"), .readOnly, options: .closeOnExec)
+        else { return nil }
+        defer { try? file.close() }
+        guard let bytes = try? DescriptorReading.read(file, atMost: 256) else { return nil }
+        let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ")
+        return numbers.count > 1 ? Int(numbers[1]).map { $0 * 4096 } : nil
     }
 }

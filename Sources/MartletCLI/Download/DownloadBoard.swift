@@ -97,3 +97,142 @@ struct DownloadBoard: Sendable {
         return rows.allSatisfy { $0.phase == first } ? first : .receiving
     }
 }
+
+/// What there is to show of one download, or of all of them.
+struct DownloadRow: Hashable, Sendable {
+    /// What it is doing, where it does not just receive.
+    enum Phase: Hashable, Sendable {
+        /// Nothing has come yet.
+        case starting
+        /// Bytes come, or should come.
+        case receiving
+        /// The next try comes after so long, after so many failures in a row.
+        case waiting(Duration, failures: Int)
+        /// All is there, and is compared with its checksums.
+        case verifying
+    }
+
+    /// After how long without a byte it is shown as stalled.
+    static let stallLimit = Duration.seconds(3)
+
+    /// Its name; fit for no terminal yet.
+    var name: String
+    /// What it is doing.
+    var phase = Phase.receiving
+    /// Bytes of the file that are there.
+    var bytes: UInt64 = 0
+    /// Bytes of the file in all; `nil` while that is not known.
+    var total: UInt64?
+    /// Bytes that earlier runs left.
+    var resumed: UInt64 = 0
+    /// Bytes a second.
+    var rate = 0.0
+    /// For how long nothing has come.
+    var stall = Duration.zero
+    /// Connections that receive.
+    var connections = 0
+
+    /// Whether nothing comes that should.
+    var isStalled: Bool { phase == .receiving && stall >= DownloadRow.stallLimit }
+
+    /// How much is there, 0 to 1; `nil` while the whole is not known.
+    var fraction: Double? {
+        guard let total else { return nil }
+        return total == 0 ? 1 : min(1, Double(bytes) / Double(total))
+    }
+
+    /// How long the rest takes at the present rate; `nil` where that cannot be told, or nothing comes.
+    var timeLeft: Duration? {
+        guard let total, phase == .receiving, !isStalled, rate >= 1 else { return nil }
+        return .seconds(min(1e8, Double(total - min(total, bytes)) / rate))
+    }
+}
+
+/// What there is to show of all downloads together.
+struct DownloadTotal: Hashable, Sendable {
+    /// How many there are.
+    var fileCount = 0
+    /// How many are complete.
+    var finishedCount = 0
+    /// How many have failed.
+    var failedCount = 0
+    /// Their bytes, rate and time; its name is not shown.
+    var row = DownloadRow(name: "")
+}
+
+/// Follows one download by its events and by looks at its progress. Pure: times are given, counted from any one instant,
+/// and never fall.
+struct DownloadTracker: Sendable {
+    /// What it is called.
+    var name: String
+    /// The newest look.
+    private(set) var progress = DownloadProgress()
+    private var window = RateWindow()
+    private var isVerifying = false
+    /// When the next try comes, after how many failures, and what had come by then.
+    private var wait: (until: Duration, failures: Int, received: UInt64)?
+
+    /// A download that begins.
+    init(name: String, start: Duration) {
+        self.name = name
+        window.note(0, at: start)
+    }
+
+    /// Notes what has happened.
+    mutating func take(_ event: DownloadEvent, at time: Duration) {
+        switch event {
+        case .started(let resumed):
+            progress.resumedByteCount = resumed
+            progress.completedByteCount = max(progress.completedByteCount, resumed)
+            isVerifying = false
+        case .restarted: isVerifying = false
+        case .retrying(_, let delay, let failures):
+            wait = (time + delay, failures, progress.receivedByteCount)
+        case .verifying:
+            isVerifying = true
+            wait = nil
+        case .finished(let result):
+            if let last = result.path.lastComponent { name = last.string }
+            progress.completedByteCount = result.byteCount
+            progress.totalByteCount = result.byteCount
+            progress.receivedByteCount = max(progress.receivedByteCount, result.receivedByteCount)
+            progress.resumedByteCount = result.resumedByteCount
+        case .failed, .paused, .cancelled: break
+        }
+    }
+
+    /// Notes how far it has come.
+    mutating func note(_ progress: DownloadProgress, at time: Duration) {
+        self.progress = progress
+        // Only what this run received counts: what was there before is not fast.
+        window.note(progress.receivedByteCount, at: time)
+        if let wait, progress.receivedByteCount > wait.received { self.wait = nil }
+    }
+
+    /// What there is to show.
+    func row(at time: Duration) -> DownloadRow {
+        var row = DownloadRow(
+            name: name, bytes: progress.completedByteCount, total: progress.totalByteCount,
+            resumed: progress.resumedByteCount, rate: window.rate, stall: window.stall(at: time),
+            connections: progress.connectionCount)
+        if isVerifying {
+            row.phase = .verifying
+        } else if let wait, wait.until > time {
+            row.phase = .waiting(wait.until - time, failures: wait.failures)
+        } else if progress.receivedByteCount == 0, !row.isStalled {
+            row.phase = .starting
+        }
+        return row
+    }
+}
+
+extension Download {
+    /// How far it has come by now.
+    var newestProgress: DownloadProgress {
+        get async {
+            // A pass begins with the present value, for which nobody waits.
+            var pass = progress.makeAsyncIterator()
+            return await pass.next() ?? DownloadProgress()
+        }
+    }
+}

@@ -1,4 +1,5 @@
 import Martlet
+import MartletTransport
 
 /// A list of URLs: one a line, each followed by indented lines with what is special about it.
 ///
@@ -85,5 +86,63 @@ enum DownloadList {
         default:
             throw UsageError("\(place): “\(name)=” is none of out=, checksum= and header=")
         }
+    }
+}
+
+/// A URL of a list with what its lines say.
+struct DownloadListEntry: Sendable {
+    /// Where it stands, such as `list, line 3`, for messages.
+    var place: String
+    /// The URL.
+    var url: HTTPURL
+    /// `out=`: the file's name.
+    var output: String?
+    /// `checksum=`: what it must come to.
+    var checksum: Checksum?
+    /// `header=`: field lines of its requests, each with where it stands.
+    var headers: [(place: String, line: String)] = []
+}
+
+/// The downloads that run, and the means to stop all of them at once.
+actor DownloadRoster {
+    private enum Phase: Sendable {
+        case open, stopping, stopped
+    }
+
+    private let starter: any DownloadStarting
+    private let phase = NewestValue(Phase.open)
+    private var running: [Int: Download] = [:]
+
+    /// A roster of downloads that a starter has begun.
+    init(_ starter: any DownloadStarting) {
+        self.starter = starter
+    }
+
+    /// Whether none is to begin any more.
+    nonisolated var isStopping: Bool { phase.value != .open }
+
+    /// Adds one that was begun; it is stopped at once where all are.
+    func add(_ number: Int, _ download: Download) async {
+        running[number] = download
+        if isStopping { await starter.stop([download]) }
+    }
+
+    /// Forgets one that is over.
+    func remove(_ number: Int) {
+        running[number] = nil
+    }
+
+    /// Stops all, and lets none begin any more; returns when that is done.
+    func stop() async {
+        guard !isStopping else { return await untilStopped() }
+        phase.update { .stopping }
+        await starter.stop(Array(running.values))
+        phase.update { .stopped }
+    }
+
+    /// Waits until all are stopped, or the task is cancelled.
+    nonisolated func untilStopped() async {
+        var seen: UInt64 = 0
+        while let (version, value) = await phase.next(after: seen), value != .stopped { seen = version }
     }
 }

@@ -117,3 +117,141 @@ struct DownloadText: Sendable {
         return "\(ProgressText.size(seconds > 0 ? Double(bytes) / seconds : 0))/s"
     }
 }
+
+/// The figures of a download, as they stand in a line.
+struct DownloadFigures: Sendable {
+    /// Columns of ``tail``.
+    static let longTail = 29
+    /// Columns of ``shortStatus``.
+    static let shortTail = 13
+
+    private let row: DownloadRow
+
+    /// The figures of a row.
+    init(_ row: DownloadRow) {
+        self.row = row
+    }
+
+    /// Hundredths; 100 only when all is there.
+    static func percent(_ fraction: Double) -> String {
+        "\(fraction >= 1 ? 100 : min(99, max(0, Int(fraction * 100))))%"
+    }
+
+    /// The bytes that are there.
+    var amount: String { ProgressText.size(Double(row.bytes)) }
+
+    /// The bytes that are there, in at most eight columns: `1023 MiB`.
+    var shortAmount: String {
+        let parts = amount.split(separator: " ")
+        guard parts.count == 2, amount.count > 8, let point = parts[0].firstIndex(of: ".") else {
+            return amount
+        }
+        return "\(parts[0][..<point]) \(parts[1])"
+    }
+
+    /// The bytes that are there, and how many there will be.
+    var amountOfTotal: String {
+        row.total.map { "\(amount) of \(ProgressText.size(Double($0)))" } ?? amount
+    }
+
+    /// Rate and time, or what keeps bytes from coming.
+    var tail: String {
+        switch row.phase {
+        case .waiting(let time, let failures) where failures > 1:
+            return "again in \(seconds(time)) (failure \(failures))"
+        case .waiting(let time, _): return "trying again in \(seconds(time))"
+        case .starting, .verifying: return shortStatus
+        case .receiving:
+            if row.isStalled {
+                return row.stall < .seconds(60) ? shortStatus : "stalled \(ProgressText.time(row.stall))"
+            }
+            guard let left = row.timeLeft else { return rate }
+            return ColumnText.fitted(rate, to: 12) + " \(ProgressText.time(left)) left"
+        }
+    }
+
+    /// Rate alone, or what keeps bytes from coming, in at most ``shortTail`` columns where that can be.
+    var shortStatus: String {
+        switch row.phase {
+        case .starting: "starting"
+        case .verifying: "verifying"
+        case .waiting(let time, _): "again in \(seconds(time))"
+        case .receiving: row.isStalled ? "stalled \(seconds(row.stall))" : rate
+        }
+    }
+
+    private var rate: String { "\(ProgressText.size(row.rate))/s" }
+
+    private func seconds(_ duration: Duration) -> String { "\(duration.components.seconds) s" }
+}
+
+/// Which of the downloads of a command line begins next: the first one that waits, as far as the limits let it.
+struct DownloadLine: Sendable {
+    private struct Host {
+        var running = 0
+        /// Those that waited when the host was full, in order, from ``first`` on.
+        var held: [Int] = []
+        var first = 0
+    }
+
+    private let hosts: [String]
+    private let limit: Int
+    private let limitPerHost: Int
+    private var states: [String: Host] = [:]
+    private var running = 0
+    /// The first one that was not looked at yet.
+    private var position = 0
+    /// Those of hosts that were full and have room now; they come before all that was not looked at.
+    private var freed: [Int] = []
+    private var isStopped = false
+
+    /// A line.
+    /// - Parameters:
+    ///   - hosts: The host of each download.
+    ///   - limit: How many run at once.
+    ///   - limitPerHost: How many of one host.
+    init(hosts: [String], limit: Int, limitPerHost: Int) {
+        self.hosts = hosts
+        self.limit = max(1, limit)
+        self.limitPerHost = max(1, limitPerHost)
+    }
+
+    /// The index of the one that begins now; `nil` when none may.
+    mutating func next() -> Int? {
+        guard !isStopped, running < limit else { return nil }
+        if let least = freed.indices.min(by: { freed[$0] < freed[$1] }) {
+            return begin(freed.remove(at: least))
+        }
+        while position < hosts.count {
+            let index = position
+            position += 1
+            if states[hosts[index], default: Host()].running < limitPerHost { return begin(index) }
+            states[hosts[index], default: Host()].held.append(index)
+        }
+        return nil
+    }
+
+    private mutating func begin(_ index: Int) -> Int {
+        running += 1
+        states[hosts[index], default: Host()].running += 1
+        return index
+    }
+
+    /// Notes that one is over.
+    mutating func end(_ index: Int) {
+        running -= 1
+        let host = hosts[index]
+        guard var state = states[host] else { return }
+        state.running -= 1
+        if state.first < state.held.count {
+            freed.append(state.held[state.first])
+            state.first += 1
+        }
+        states[host] = state
+    }
+
+    /// Lets none begin any more.
+    mutating func stop() {
+        isStopped = true
+    }
+}

@@ -1,4 +1,7 @@
+import HTTPTypes
+import Martlet
 import MartletWire
+import SystemPackage
 
 /// Heads as bytes again: what `-i`, `-D` and `-v` show.
 enum HeadText {
@@ -44,5 +47,164 @@ enum HeadText {
             return line
         }
         return "\(line[..<colon]): ***"
+    }
+}
+
+/// The lines of `-H`: fields to send, and fields not to send.
+struct HeaderLines: Sendable {
+    /// Fields to send, in order.
+    private(set) var fields = HTTPFields()
+    /// Defaults that are left out.
+    private(set) var omitted: Set<HTTPField.Name> = []
+
+    /// Reads lines: `Name: value`, `Name;` for an empty value, `Name:` to leave a default out.
+    init(_ lines: [String]) throws(UsageError) {
+        for line in lines { try add(line) }
+    }
+
+    /// Reads one more line.
+    mutating func add(_ line: String) throws(UsageError) {
+        guard let mark = line.first(":", ";") else {
+            throw UsageError("option -H: “\(line)” has no colon")
+        }
+        let text = line[..<mark]
+        guard let name = HTTPField.Name(String(text)) else {
+            throw UsageError("option -H: “\(text)” is not a field name")
+        }
+        let value = String(line.rest(behind: mark).unicodeScalars.drop { $0 == " " || $0 == "\t" })
+        guard HeaderLines.isValid(value) else {
+            throw UsageError("option -H: the value of \(name.rawName) has a control character")
+        }
+        if line.unicodeScalars[mark] == ";" {
+            guard value.isEmpty else { throw UsageError("option -H: “\(line)” has no colon") }
+            fields.append(HTTPField(name: name, value: ""))
+        } else if value.isEmpty {
+            guard name != .contentLength, name != .transferEncoding else {
+                throw UsageError("option -H: \(name.rawName) frames the body and cannot be left out")
+            }
+            omitted.insert(name)
+        } else {
+            fields.append(HTTPField(name: name, value: value))
+        }
+    }
+
+    /// A text without blanks around it.
+    static func trimmed(_ text: Substring) -> Substring {
+        let start = text.drop { $0 == " " || $0 == "\t" }
+        let end = start.lastIndex { $0 != " " && $0 != "\t" }
+        return end.map { start[...$0] } ?? ""
+    }
+
+    /// The value of an option that becomes a field's.
+    static func checked(_ value: String, _ option: String) throws(UsageError) -> String {
+        guard isValid(value) else { throw UsageError("option \(option): the value has a control character") }
+        return value
+    }
+
+    /// Control characters would split the request.
+    static func isValid(_ value: some StringProtocol) -> Bool {
+        value.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 9 }
+    }
+
+    /// Sets a field unless the lines did, or took it out.
+    mutating func setDefault(_ name: HTTPField.Name, _ value: String) {
+        guard fields[name] == nil, !omitted.contains(name) else { return }
+        fields.append(HTTPField(name: name, value: value))
+    }
+
+    /// Adds a field, whatever the lines say.
+    mutating func append(_ name: HTTPField.Name, _ value: String) {
+        fields.append(HTTPField(name: name, value: value))
+    }
+
+    /// Leaves a default out.
+    mutating func omit(_ name: HTTPField.Name) {
+        omitted.insert(name)
+    }
+}
+
+/// The file of `-D`; `-` is standard output.
+struct HeadsFile: Sendable {
+    let name: String
+
+    init(_ name: String) {
+        self.name = name
+    }
+
+    /// Makes the file, or empties it, for the heads of a group.
+    func begin() async throws(UsageError) {
+        guard name != "-" else { return }
+        do throws(OutputError) {
+            try await write([], .truncate)
+        } catch {
+            throw UsageError("option -D: \(error)", status: .writeFailed)
+        }
+    }
+
+    /// Writes heads at the end of what is there.
+    func write(_ bytes: [UInt8]) async throws(OutputError) {
+        guard name != "-" else { return try await Console.write(bytes) }
+        try await write(bytes, .append)
+    }
+
+    private func write(_ bytes: [UInt8], _ mode: FileDescriptor.OpenOptions) async throws(OutputError) {
+        let name = name
+        let result = await Console.run { () -> Result<Void, OutputError> in
+            do {
+                let file = try FileDescriptor.open(
+                    FilePath(name), .writeOnly, options: [.create, mode, .closeOnExec],
+                    permissions: [.ownerReadWrite, .groupRead, .otherRead])
+                try file.closeAfter { _ = try file.writeAll(bytes) }
+                return .success(())
+            } catch {
+                return .failure(OutputError(name: name, error))
+            }
+        }
+        try result.get()
+    }
+}
+
+/// A head that went by before the answer that counts.
+enum PassedHead: Sendable {
+    /// Of a request, as its bytes.
+    case sent([UInt8])
+    /// Of a proxy's answer to CONNECT, or of an answer after which the same request was sent once more.
+    case received(ResponseHead)
+
+    /// What was sent; nil for an answer.
+    var sentBytes: [UInt8]? {
+        if case .sent(let bytes) = self { bytes } else { nil }
+    }
+
+    /// What was received; nil for a request.
+    var receivedBytes: [UInt8]? {
+        if case .received(let head) = self { HeadText.bytes(of: head) } else { nil }
+    }
+}
+
+extension [PassedHead] {
+    /// The request that was sent last, as its bytes.
+    var lastSentBytes: [UInt8]? { lazy.compactMap(\.sentBytes).last }
+}
+
+/// What `-v` says of a connection.
+enum VerboseText {
+    /// Where it goes to, and what TLS agreed on.
+    static func connection(_ metrics: HTTPMetrics) -> String {
+        guard let connection = metrics.connection else { return "" }
+        guard !metrics.isConnectionReused else {
+            return "* Re-using the connection to \(connection.remoteAddress)\n"
+        }
+        var text = "* Connected to \(connection.remoteAddress) from \(connection.localAddress)\n"
+        if let tls = connection.tls {
+            text += "* \(tls.version), \(tls.cipher)\(tls.isResumed ? ", resumed" : "")\n"
+            text += "* ALPN: \(tls.applicationProtocol ?? "no protocol")\n"
+        }
+        return text
+    }
+
+    /// What the cache did, where there is one.
+    static func cache(_ status: String?) -> String {
+        status.map { "* Cache-Status: \($0)\n" } ?? ""
     }
 }

@@ -1,7 +1,9 @@
 import FoundationEssentials
 import Glibc
 import HTTPTypes
+import Martlet
 import MartletWire
+import SystemPackage
 
 /// The condition of `-z`: newer or older than an instant.
 struct TimeCondition: Hashable, Sendable {
@@ -64,5 +66,77 @@ struct TimeCondition: Hashable, Sendable {
         var status = stat()
         guard !name.isEmpty, unsafe stat(name, &status) == 0 else { return nil }
         return HTTPDate(secondsSinceEpoch: Int64(status.st_mtim.tv_sec))
+    }
+}
+
+/// The files of `--etag-compare` and `--etag-save`.
+enum EntityTagFile {
+    /// What `If-None-Match` says: what the file says without its line breaks, or an empty tag; `nil` where no file is named.
+    ///
+    /// A file that is not there yet is an empty one where its tag is to be saved.
+    static func compared(_ options: TransferOptions) throws(UsageError) -> String? {
+        guard let name = options.comparedTagFile else { return nil }
+        let bytes: [UInt8]
+        do throws(UsageError) {
+            bytes = try InputFile.contents(of: name)
+        } catch {
+            guard options.savedTagFile != nil else { throw error }
+            return "\"\""
+        }
+        let text = String(decoding: bytes.filter { ![0, 10, 13].contains($0) }, as: UTF8.self)
+        return text.isEmpty ? "\"\"" : try HeaderLines.checked(text, "--etag-compare")
+    }
+
+    /// Makes sure that a tag can be saved, before anything is sent. What is in the file stays.
+    static func prepare(_ options: TransferOptions) async throws(UsageError) {
+        guard let name = options.savedTagFile, name != "-" else { return }
+        do throws(OutputError) {
+            try await write(nil, to: name, makesFolders: options.makesFolders)
+        } catch {
+            throw UsageError("option --etag-save: \(error)", status: .readFailed)
+        }
+    }
+
+    /// Saves the tag of a response that has come whole, on a line of its own. One without a tag leaves an empty file; but a
+    /// 304 without one leaves the tag that it was compared with.
+    static func save(_ head: ResponseHead, _ options: TransferOptions) async throws(OutputError) {
+        guard let name = options.savedTagFile, name != "-" else { return }
+        let line = self.line(of: head)
+        if line.isEmpty, head.status == 304 { return }
+        try await write(line, to: name, makesFolders: options.makesFolders)
+    }
+
+    /// Writes the tag to standard output before the body, where it is to be there.
+    static func show(_ head: ResponseHead, _ options: TransferOptions) async throws(OutputError) {
+        guard options.savedTagFile == "-" else { return }
+        try await Console.write(line(of: head))
+    }
+
+    /// The tag on a line of its own; nothing where there is none.
+    private static func line(of head: ResponseHead) -> [UInt8] {
+        head.fields.rawValues(of: "etag").first.map { Array($0) + [10] } ?? []
+    }
+
+    /// Writes a file anew; for `nil` it is only there afterwards.
+    private static func write(
+        _ bytes: [UInt8]?, to name: String, makesFolders: Bool
+    ) async throws(OutputError) {
+        let result = await Console.run { () -> Result<Void, OutputError> in
+            do {
+                let parent = FilePath(name).removingLastComponent().string
+                if makesFolders, !parent.isEmpty {
+                    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+                }
+                let file = try FileDescriptor.open(
+                    FilePath(name), .writeOnly,
+                    options: bytes == nil ? [.create, .closeOnExec] : [.create, .truncate, .closeOnExec],
+                    permissions: [.ownerReadWrite, .groupRead, .otherRead])
+                try file.closeAfter { _ = try file.writeAll(bytes ?? []) }
+                return .success(())
+            } catch {
+                return .failure(OutputError(name: name, error))
+            }
+        }
+        try result.get()
     }
 }

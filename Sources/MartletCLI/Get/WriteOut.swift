@@ -127,3 +127,53 @@ struct WriteOut: Sendable {
         return "{\(lines.joined(separator: ",\n"))\n}"
     }
 }
+
+/// The value of a variable of `-w`.
+enum WriteOutValue: Sendable {
+    case text(String)
+    case number(Int)
+    /// Three digits.
+    case status(Int)
+    /// Seconds with six decimals.
+    case seconds(Duration)
+    /// Nothing to tell.
+    case missing
+
+    /// As curl prints it.
+    var text: String {
+        switch self {
+        case .text(let text): return text
+        case .number(let number): return String(number)
+        case .status(let code):
+            let digits = String(code)
+            return String(repeating: "0", count: max(0, 3 - digits.count)) + digits
+        case .seconds(let duration):
+            let (seconds, attoseconds) = duration.components
+            let micros = String(attoseconds / 1_000_000_000_000)
+            return "\(seconds).\(String(repeating: "0", count: max(0, 6 - micros.count)))\(micros)"
+        case .missing: return ""
+        }
+    }
+}
+
+extension TLSError {
+    /// OpenSSL's number for why a chain was refused, as `-w` has it; `nil` where the chain was good or none came.
+    ///
+    /// Of the numbers for an authority that is not trusted it is the most frequent.
+    var verificationCode: Int? {
+        switch kind {
+        case .nameMismatch: 1
+        case .notYetValid: 9
+        case .expired: 10
+        case .selfSigned: 18
+        case .unknownAuthority, .noTrustRoots: 20
+        case .revoked: 23
+        case .revocationUnknown: 3
+        case .wrongPurpose: 26
+        case .weakKey: 66
+        case .weakSignature: 68
+        case .badCertificate(_, let code): code
+        default: nil
+        }
+    }
+}

@@ -180,3 +180,79 @@ struct CommandLineReader {
         }
     }
 }
+
+/// The options up to `--next`, with those that hold for the whole.
+struct OptionGroup: Sendable {
+    /// What holds for this group.
+    var transfer = TransferOptions()
+    /// What holds for all.
+    var global = GlobalOptions()
+    /// What only `download` has a use for.
+    var download = DownloadWish()
+    /// What only `queue` has a use for.
+    var queue = QueueWish()
+    /// The values of options as they were given, also of those that others replaced later.
+    var given: [(option: String, value: String)] = []
+}
+
+/// What holds for the whole command line, whichever group it stands in.
+struct GlobalOptions: Sendable {
+    /// How a transfer to a file shows how far it has come.
+    enum Progress: String, Sendable, CaseIterable {
+        /// A bar on a terminal, lines elsewhere.
+        case auto
+        /// A bar, drawn again in place.
+        case bar
+        /// Lines.
+        case plain
+        /// One JSON object a line.
+        case json
+        /// Nothing.
+        case none
+    }
+
+    var isSilent = false
+    var showsErrors = false
+    var isVerbose = false
+    var stopsAtFirstError = false
+    /// Whether all transfers are made at the same time.
+    var isParallel = false
+    /// How many of them at most.
+    var parallelLimit = 50
+    var progress = Progress.auto
+    /// The file of `--har`.
+    var harFile: String?
+    /// Whether each transfer is followed by a picture of when its parts happened.
+    var showsTimeline = false
+    /// What users are told of the command line that is carried out all the same.
+    var warnings: [String] = []
+    var showsVersion = false
+    var showsHelp = false
+
+    /// How a transfer shows how far it has come: bars of several would be drawn over one another.
+    var shownProgress: Progress {
+        if isSilent { return .none }
+        return isParallel && (progress == .auto || progress == .bar) ? .plain : progress
+    }
+
+    /// Whether errors are told.
+    var tellsErrors: Bool { !isSilent || showsErrors }
+}
+
+/// A command line that cannot be carried out; nothing was sent.
+struct UsageError: Error, Sendable, CustomStringConvertible {
+    /// What is wrong with it.
+    var description: String
+    /// The exit code.
+    var status: ExitStatus
+
+    init(_ description: String, status: ExitStatus = .usage) {
+        self.description = description
+        self.status = status
+    }
+
+    /// Says on standard error what is wrong.
+    func tell() async {
+        await Console.complain("martlet: (\(status.code)) \(self)\n")
+    }
+}

@@ -1,3 +1,5 @@
+import SystemPackage
+
 /// A file of options, as curl's `-K` reads it: one a line, `name value`, `name = value` or `name: value`.
 enum ConfigFile {
     /// The option of a line.
@@ -62,5 +64,39 @@ enum ConfigFile {
             }
         }
         throw UsageError("\(place): a quote is not closed")
+    }
+}
+
+/// Files that options name; `-` is standard input.
+enum InputFile {
+    /// All that is in a file. Blocks.
+    static func contents(of name: String) throws(UsageError) -> [UInt8] {
+        do {
+            if name == "-" { return try rest(of: .standardInput) }
+            let file = try FileDescriptor.open(FilePath(name), .readOnly, options: .closeOnExec)
+            defer { try? file.close() }
+            return try rest(of: file)
+        } catch {
+            throw UsageError("could not read “\(name)”: \(error)", status: .readFailed)
+        }
+    }
+
+    private static func rest(of file: FileDescriptor) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let piece = try DescriptorReading.read(file, atMost: 256 * 1024)
+            if piece.isEmpty { return bytes }
+            bytes += piece
+        }
+    }
+}
+
+/// Reads from a descriptor into arrays.
+enum DescriptorReading {
+    /// As many bytes as there are, up to a limit; empty at the end. Blocks.
+    static func read(_ file: FileDescriptor, atMost limit: Int) throws -> [UInt8] {
+        try unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            count = unsafe try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+        }
     }
 }

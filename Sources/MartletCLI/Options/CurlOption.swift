@@ -1,3 +1,6 @@
+import ArgumentParser
+import Martlet
+
 /// One of curl's options, or of our own.
 struct CurlOption: Sendable {
     /// Its long name, without dashes.
@@ -30,5 +33,100 @@ struct CurlOption: Sendable {
     /// An option that is known, and refused.
     static func refused(_ name: String, _ letter: Character? = nil, _ reason: String) -> CurlOption {
         CurlOption(name: name, letter: letter, kind: .refused(reason), help: "", valueName: "")
+    }
+}
+
+/// What an option of curl's does here: the third column of the table of options.
+enum OptionKind: Sendable {
+    /// Carried out, without a value.
+    case flag(@Sendable (inout OptionGroup) throws(UsageError) -> Void)
+    /// Carried out, with a value.
+    case value(@Sendable (inout OptionGroup, String) throws(UsageError) -> Void)
+    /// Ends this transfer's options and begins those of the next.
+    case next
+    /// Reads options from a file.
+    case config
+    /// Known, and refused by name: what its feature is.
+    case refused(String)
+}
+
+/// The options of a command for its help.
+enum OptionHelp {
+    /// A line for each option that is carried out and has something to say.
+    static func text(of options: CommandOptions, notes: String = "") -> String {
+        (["USAGE: \(options.usage)", "", "OPTIONS:"] + options.all.filter { !$0.help.isEmpty }.map(line))
+            .joined(separator: "\n") + notes
+    }
+
+    private static func line(_ option: CurlOption) -> String {
+        let letter = option.letter.map { "-\($0), " } ?? "    "
+        let value = option.valueName.isEmpty ? "" : " \(option.valueName)"
+        let name = "  \(letter)--\(option.name)\(value)"
+        let padding = String(repeating: " ", count: max(2, 40 - name.count))
+        return name + padding + option.help
+    }
+}
+
+/// The options of a command, by name and by letter.
+struct CommandOptions: Sendable {
+    /// All of them, in the order of the help.
+    let all: [CurlOption]
+    /// The line of the help that says how the command is called.
+    let usage: String
+    private let byName: [String: CurlOption]
+    private let byLetter: [Character: CurlOption]
+
+    /// The options of a command; of two with one name or letter the first counts.
+    init(_ all: [CurlOption], usage: String) {
+        self.all = all
+        self.usage = usage
+        byName = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }
+        byLetter = Dictionary(all.compactMap { option in option.letter.map { ($0, option) } }) { first, _ in
+            first
+        }
+    }
+
+    /// An option by its long name, without dashes.
+    subscript(name: String) -> CurlOption? { byName[name] }
+
+    /// An option by its letter.
+    subscript(letter: Character) -> CurlOption? { byLetter[letter] }
+}
+
+/// A command whose words are read as those of `get`, as one group of options.
+struct SingleCommand: Sendable {
+    /// The options there are.
+    let options: CommandOptions
+    /// What holds where nothing is given.
+    var defaults = OptionGroup()
+    /// What `--help` says behind the options.
+    var notes = ""
+
+    /// Reads the words and carries them out: `--help` and `--version` here, all else by `body`.
+    /// - Throws: The exit code, where it is not that of success.
+    func run(
+        _ words: [String], preparing: (inout OptionGroup) -> Void = { _ in },
+        _ body: (OptionGroup) async throws(UsageError) -> ExitStatus
+    ) async throws {
+        var reader = CommandLineReader(options, defaults: defaults)
+        do throws(UsageError) {
+            try reader.read(words)
+        } catch {
+            await error.tell()
+            throw error.status
+        }
+        var group = reader.groups.first ?? defaults
+        preparing(&group)
+        ProcessTitle.hideSecrets(of: [group])
+        if group.global.showsHelp { throw CleanExit.message(OptionHelp.text(of: options, notes: notes)) }
+        if group.global.showsVersion { throw CleanExit.message("martlet \(martletVersion)") }
+        let status: ExitStatus
+        do throws(UsageError) {
+            status = try await body(group)
+        } catch {
+            if group.global.tellsErrors { await error.tell() }
+            throw error.status
+        }
+        if status != .success { throw status }
     }
 }

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Martlet
+import SystemPackage
 
 /// `martlet queue`: requests that are kept until they are delivered.
 struct QueueCommand: ParsableCommand {
@@ -23,4 +25,142 @@ struct QueueCommand: ParsableCommand {
             QueueAddCommand.self, QueueListCommand.self, QueueRunCommand.self, QueueRetryCommand.self,
             QueueDropCommand.self,
         ])
+}
+
+/// The options of the commands that look into a queue, and decide about what is in it.
+struct QueueOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The queue's folder; $XDG_STATE_HOME/martlet/queue or ~/.local/state/martlet/queue by default.",
+            valueName: "dir"))
+    var queue: String?
+
+    /// The same for the commands whose options are read as those of `get`.
+    static let directory = CurlOption.value(
+        "queue", nil, "DIR",
+        "the queue's folder; $XDG_STATE_HOME/martlet/queue or ~/.local/state/martlet/queue by default"
+    ) { $0.queue.directory = $1 }
+
+    /// Does something with the queue, which sends nothing meanwhile, and tells what was found when it was opened.
+    /// - Throws: The exit code, when what is wrong has been said.
+    func open<Value: Sendable>(
+        _ body: (OfflineQueue) async throws(UsageError) -> Value
+    ) async throws(ExitStatus) -> Value {
+        do throws(UsageError) {
+            return try await QueueDirectory.withIdleQueue(
+                try QueueDirectory.path(queue), global: GlobalOptions(), body)
+        } catch {
+            await error.tell()
+            throw error.status
+        }
+    }
+}
+
+/// `martlet queue drop`: takes requests out.
+struct QueueDropCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "drop", abstract: "Take requests out of the queue, whatever becomes of them.")
+
+    @ArgumentParser.OptionGroup var decision: QueueDecision
+
+    mutating func run() async throws {
+        try await decision.forEach { queue, id in try await queue.drop(id) }
+    }
+}
+
+/// `martlet queue retry`: lets dead and uncertain requests be sent again.
+struct QueueRetryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retry",
+        abstract: "Let dead or uncertain requests be sent again, by the next run, in their old places.",
+        discussion:
+            "An uncertain request may have taken effect: it is for you to know that it has not, or may again."
+    )
+
+    @ArgumentParser.OptionGroup var decision: QueueDecision
+
+    mutating func run() async throws {
+        try await decision.forEach { queue, id in try await queue.retry(id) }
+    }
+}
+
+/// Where queues are, and how they are opened.
+enum QueueDirectory {
+    /// The folder of a queue: the one that was named, else that of the user (XDG Base Directory Specification).
+    /// - Parameter variable: The environment.
+    static func path(
+        _ named: String?, variable: (String) -> String? = { Environment[$0] }
+    ) throws(UsageError) -> FilePath {
+        if let named {
+            guard !named.isEmpty, !named.utf8.contains(0) else {
+                throw UsageError("option --queue: takes a folder")
+            }
+            return FilePath(named)
+        }
+        // One that is not absolute is to be taken for none.
+        if let folder = variable("XDG_STATE_HOME"), folder.hasPrefix("/") {
+            return FilePath(folder).appending("martlet").appending("queue")
+        }
+        guard let home = variable("HOME"), home.hasPrefix("/") else {
+            throw UsageError("there is no folder for a queue: give --queue DIR, or set HOME")
+        }
+        var path = FilePath(home)
+        for name in [".local", "state", "martlet", "queue"] { path.append(name) }
+        return path
+    }
+
+    /// Opens a queue.
+    static func open(
+        _ path: FilePath, session: HTTPSession, options: OfflineQueueOptions,
+        credentials: OfflineCredentials? = nil
+    ) async throws(UsageError) -> OfflineQueue {
+        do {
+            return try await OfflineQueue(
+                session: session, directory: path, options: options, credentials: credentials)
+        } catch {
+            throw UsageError(ofQueue: error)
+        }
+    }
+
+    /// Opens a queue that sends nothing, does something with it, closes it, and tells what was found in its folder.
+    static func withIdleQueue<Value: Sendable>(
+        _ path: FilePath, secretFields: Set<HTTPField.Name> = [], global: GlobalOptions,
+        _ body: (OfflineQueue) async throws(UsageError) -> Value
+    ) async throws(UsageError) -> Value {
+        let queue = try await open(
+            path, session: ProgramSessions.shared.make(),
+            options: OfflineQueueOptions(secretFields: secretFields, isSending: false))
+        let events = queue.events
+        let result: Result<Value, UsageError>
+        do throws(UsageError) {
+            result = .success(try await body(queue))
+        } catch {
+            result = .failure(error)
+        }
+        await queue.close()
+        for await event in events where isFinding(event) && global.tellsErrors {
+            await Console.complain("martlet: \(QueueEventText.line(event))\n")
+        }
+        return try result.get()
+    }
+
+    /// Whether it is something that nobody asked for.
+    private static func isFinding(_ event: OfflineEvent) -> Bool {
+        switch event {
+        case .setAside, .leftAlone, .fileFailed, .uncertain, .expired: true
+        case .submitted, .attempt, .delivered, .postponed, .dead, .dropped, .drained: false
+        }
+    }
+}
+
+extension UsageError {
+    /// What a queue threw, as something to say and an exit code.
+    init(ofQueue error: any Error) {
+        guard let error = error as? HTTPError else {
+            self.init("\(error)", status: error is CancellationError ? .interrupted : .readFailed)
+            return
+        }
+        // Here a limit is that of the queue: there is no room.
+        self.init(error.message, status: error.code == .limitExceeded ? .diskFull : ExitStatus(error))
+    }
 }

@@ -1,3 +1,4 @@
+import HTTPTypes
 import Martlet
 
 /// Events of a queue as lines: what happened, the request's number, method, URL and tag, and behind a colon more of it.
@@ -37,5 +38,162 @@ enum QueueEventText {
 
     private static func line(_ name: String, _ ticket: OfflineTicket, _ rest: String? = nil) -> String {
         "\(name) \(ticket.id) \(words(ticket))" + (rest.map { ": \(TerminalText.escaped($0))" } ?? "")
+    }
+}
+
+/// Events of a queue as JSON objects, one a line.
+enum QueueEventJSON {
+    /// What the lines hold, for the help.
+    static let help = """
+
+
+        EVENTS, on standard output, a line each: what happened, the request's number, method, URL and [tag], and behind a
+        colon more of it. With --json a line is an object. Each has "event". All but "setAside", "leftAlone", "drained" and
+        "ended" have "id", "tag" (null: none), "method", "url", "lane" and "key" (the Idempotency-Key; null: none):
+          attempt    number: which try it is, over all runs
+          delivered  status, headers, body
+          postponed  reason: unreachable, refused, unauthorized, credentialsFailed or storage; delay in seconds; message
+          dead       reason: refused, bodyChanged, bodyDamaged, expired or unsendable; message; status (null: no answer), headers,
+                     body: as much of it as was kept
+          uncertain  the same; reason: unanswered or interrupted
+          expired    its time is up; it stays as a dead letter
+          fileFailed code, message: something could not be written down, and is tried again
+          setAside   path, reason: what is no record that can be read lies here now
+          leftAlone  path, reason: what cannot be read was left where it is
+          drained    nothing waits any more
+          ended      exit, delivered, dead, uncertain, expired, unreadable, left: how many
+        In "body" a character is a byte. Fields of answers that are secret are left out.
+
+        EXIT CODES: 0: all was delivered; 22: a request became a dead letter, uncertain or too old; 26: a record could not
+        be read; 103: requests are left, dead and uncertain ones of earlier runs included; 106: another command or program has the folder; 2 and
+        130: as those of get. Of several the first counts.
+        """
+
+    /// A line, without its end.
+    static func line(_ event: OfflineEvent) -> String {
+        switch event {
+        case .submitted(let ticket): line("submitted", ticket)
+        case .attempt(let ticket, let number): line("attempt", ticket, [("number", .number(number))])
+        case .delivered(let ticket, let answer):
+            line(
+                "delivered", ticket,
+                members(answer.statusCode, answer.response.headerFields, answer.body))
+        case .postponed(let ticket, let wait):
+            line(
+                "postponed", ticket,
+                [
+                    ("reason", .string(wait.reason.rawValue)),
+                    ("delay", .number(WriteOutValue.seconds(wait.delay).text)),
+                    ("message", .string(wait.message)),
+                ])
+        case .dead(let ticket, let letter): line("dead", ticket, members(letter))
+        case .uncertain(let ticket, let letter): line("uncertain", ticket, members(letter))
+        case .expired(let ticket): line("expired", ticket)
+        case .dropped(let ticket): line("dropped", ticket)
+        case .setAside(let path, let reason): line("setAside", path.string, reason)
+        case .leftAlone(let path, let reason): line("leftAlone", path.string, reason)
+        case .fileFailed(let ticket, let error):
+            line(
+                "fileFailed", ticket,
+                [("code", .string(error.code.rawValue)), ("message", .string(error.message))])
+        case .drained: JSONWriter.text(.object([("event", .string("drained"))]))
+        }
+    }
+
+    /// What tells a request from others.
+    static func members(_ ticket: OfflineTicket) -> [(String, JSONValue)] {
+        [
+            ("id", .number(ticket.id.number)), ("tag", .optional(ticket.tag)),
+            ("method", .string(ticket.method.rawValue)), ("url", .string(ticket.url.redacted)),
+            ("lane", .string(ticket.lane)), ("key", .optional(ticket.idempotencyKey)),
+        ]
+    }
+
+    /// Why a request is not sent again, and what was answered.
+    static func members(_ letter: OfflineDeadLetter) -> [(String, JSONValue)] {
+        [("reason", .string(letter.reason.rawValue)), ("message", .string(letter.message))]
+            + members(letter.statusCode, letter.fields, letter.body)
+    }
+
+    private static func members(
+        _ status: Int?, _ fields: HTTPFields, _ body: [UInt8]
+    ) -> [(String, JSONValue)] {
+        [
+            ("status", status.map { .number($0) } ?? .null),
+            (
+                "headers",
+                .array(
+                    fields.filter { !HeadText.isSecret($0.name.canonicalName) }.map { field in
+                        .array([.string(field.name.rawName), .string(field.value)])
+                    })
+            ),
+            ("body", .latin1(body)),
+        ]
+    }
+
+    private static func line(
+        _ event: String, _ ticket: OfflineTicket, _ rest: [(String, JSONValue)] = []
+    ) -> String {
+        JSONWriter.text(.object([("event", .string(event))] + members(ticket) + rest))
+    }
+
+    private static func line(_ event: String, _ path: String, _ reason: String) -> String {
+        JSONWriter.text(
+            .object([("event", .string(event)), ("path", .string(path)), ("reason", .string(reason))]))
+    }
+}
+
+/// What came of the requests of a queue in one run.
+struct QueueTally: Hashable, Sendable {
+    private(set) var delivered = 0
+    private(set) var dead = 0
+    private(set) var uncertain = 0
+    private(set) var expired = 0
+    /// How many files could not be read.
+    private(set) var unreadable = 0
+
+    /// Counts an event.
+    mutating func note(_ event: OfflineEvent) {
+        switch event {
+        case .delivered: delivered += 1
+        case .dead: dead += 1
+        case .uncertain: uncertain += 1
+        case .expired: expired += 1
+        case .setAside, .leftAlone: unreadable += 1
+        case .submitted, .attempt, .postponed, .dropped, .fileFailed, .drained: break
+        }
+    }
+
+    /// The number of requests that are left in the queue, besides those counted here that became dead or uncertain.
+    /// - Parameters:
+    ///   - pending: The number of requests that wait.
+    ///   - resting: The number of dead and uncertain requests in the queue, those of earlier runs included.
+    func left(pending: Int, resting: Int) -> Int {
+        pending + max(0, resting - dead - uncertain - expired)
+    }
+
+    /// What the program exits with: what needs somebody comes before what needs time.
+    /// - Parameter left: The number of requests that are left, see ``left(pending:resting:)``.
+    func status(left: Int) -> ExitStatus {
+        if dead + uncertain + expired > 0 { return .refusedByStatus }
+        if unreadable > 0 { return .readFailed }
+        return left > 0 ? .offline : .success
+    }
+
+    /// The last line, for people.
+    func text(left: Int) -> String {
+        "ended: \(delivered) delivered, \(dead) dead, \(uncertain) uncertain, \(expired) expired, \(unreadable) unreadable, "
+            + "\(left) left"
+    }
+
+    /// The last line, for programs.
+    func json(left: Int, _ status: ExitStatus) -> String {
+        JSONWriter.text(
+            .object([
+                ("event", .string("ended")), ("exit", .number(status.code)),
+                ("delivered", .number(delivered)), ("dead", .number(dead)),
+                ("uncertain", .number(uncertain)), ("expired", .number(expired)),
+                ("unreadable", .number(unreadable)), ("left", .number(left)),
+            ]))
     }
 }

@@ -31,3 +31,80 @@ struct QueueListCommand: AsyncParsableCommand {
         }
     }
 }
+
+/// A request of a queue as one line.
+struct QueueEntryLine {
+    private let entry: OfflineEntry
+    /// Milliseconds since 1970.
+    private let now: Int64
+
+    init(_ entry: OfflineEntry, now: Int64) {
+        self.entry = entry
+        self.now = now
+    }
+
+    /// For people: number, state, tries, when it expires, size of the body, and behind all that is short the request.
+    var text: String {
+        let columns = [
+            ("\(entry.ticket.id)", 4), (state, 9),
+            ("\(entry.attempts) \(entry.attempts == 1 ? "try" : "tries")", 8), (expiry, 21),
+            (ProgressText.size(Double(entry.bodyByteCount)), 10),
+        ]
+        var parts = columns.map { ColumnText.fitted($0, to: max($1, ColumnText.width($0))) }
+        parts.append(QueueEventText.words(entry.ticket))
+        if entry.ticket.lane != entry.ticket.url.origin.description {
+            parts.append("lane \(TerminalText.escaped(entry.ticket.lane))")
+        }
+        if !entry.secretFields.isEmpty {
+            parts.append("not stored: \(TerminalText.escaped(entry.secretFields.joined(separator: ", ")))")
+        }
+        if let letter { parts.append(TerminalText.escaped(QueueEventText.words(letter))) }
+        return parts.joined(separator: "  ")
+    }
+
+    /// For programs.
+    var json: JSONValue {
+        .object(
+            QueueEventJSON.members(entry.ticket) + [
+                ("state", .string(state)), ("attempts", .number(entry.attempts)),
+                ("submitted_ms", .number(entry.submitted)), ("expires_ms", .number(entry.expires)),
+                ("bytes", .number(entry.bodyByteCount)),
+                ("secret_fields", .array(entry.secretFields.map { .string($0) })),
+                ("letter", letter.map { .object(QueueEventJSON.members($0)) } ?? .null),
+            ])
+    }
+
+    private var state: String {
+        switch entry.state {
+        case .waiting, .sending: "waiting"
+        case .dead: "dead"
+        case .uncertain: "uncertain"
+        }
+    }
+
+    private var letter: OfflineDeadLetter? {
+        switch entry.state {
+        case .waiting, .sending: nil
+        case .dead(let letter), .uncertain(let letter): letter
+        }
+    }
+
+    private var expiry: String {
+        guard entry.isWaiting else { return "-" }
+        let (difference, overflows) = entry.expires.subtractingReportingOverflow(now)
+        let left = overflows ? .max : difference
+        guard left > 0 else { return "expired" }
+        let days = left / 86_400_000
+        return days > 1 ? "expires in \(days) d" : "expires in \(ProgressText.time(.milliseconds(left)))"
+    }
+}
+
+extension OfflineEntry {
+    /// Whether it is to be sent by itself.
+    var isWaiting: Bool {
+        switch state {
+        case .waiting, .sending: true
+        case .dead, .uncertain: false
+        }
+    }
+}

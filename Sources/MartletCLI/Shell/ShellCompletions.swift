@@ -1,3 +1,5 @@
+import ArgumentParser
+
 /// A shell that completes commands and options, which are taken from the tables of the program.
 enum ShellCompletions: String, CaseIterable, Sendable {
     case bash
@@ -86,5 +88,26 @@ enum ShellCompletions: String, CaseIterable, Sendable {
 
     private static func quoted(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("'", with: "\\'")
+    }
+}
+
+/// `martlet completions`: what a shell is told, so that it completes commands and options.
+struct CompletionsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "completions",
+        abstract:
+            "Print what makes a shell complete commands and options: source <(martlet completions bash).")
+
+    @Argument(help: "bash, zsh or fish.")
+    var shell: String
+
+    mutating func validate() throws {
+        guard ShellCompletions(rawValue: shell) != nil else {
+            throw ValidationError("“\(shell)” is not one of bash, zsh, fish")
+        }
+    }
+
+    mutating func run() async throws {
+        try await Console.print(ShellCompletions(rawValue: shell)?.script ?? "")
     }
 }

@@ -1,4 +1,4 @@
-import MartletWire
+package import MartletWire
 
 /// The steps of ``CacheDecision``, in the order of RFC 9111 §4.
 struct CacheDecider {
@@ -133,4 +133,74 @@ struct CacheDecider {
     private func unsatisfiable(_ reason: CacheStatus.Forwarding) -> CacheDecision {
         .unsatisfiable(CacheStatus(detail: reason.rawValue))
     }
+}
+
+/// What is to be done with a request, by what is stored: the one place where that is decided (RFC 9111 §4).
+package enum CacheDecision: Equatable, Sendable {
+    /// The stored response answers; no network.
+    case serve(CachedAnswer)
+    /// The stored response answers, and is validated behind it, once for all who ask meanwhile (RFC 5861 §3).
+    case serveStaleWhileRevalidating(CachedAnswer, ValidationPlan)
+    /// The stored response is a first delivery, and what comes of validating it the second
+    /// (``CacheMode/cacheThenNetwork``).
+    case serveThenValidate(CachedAnswer, ValidationPlan)
+    /// The network is asked whether what is stored is still good, or plainly where there is no validator.
+    case validate(ValidationPlan)
+    /// The network answers.
+    case forward(ForwardPlan)
+    /// Nothing may answer but the cache, and it has no response that may: status 504 (RFC 9111 §5.2.1.7).
+    case unsatisfiable(CacheStatus)
+
+    /// Decides.
+    ///
+    /// - Parameters:
+    ///   - request: what is asked, and how.
+    ///   - variants: everything that is stored under its key, in any order; complete responses alone.
+    ///   - now: the present.
+    ///   - policy: what the cache does beyond what messages ask for.
+    package init(
+        _ request: CacheRequest, variants: [StoredVariant], now: WallTime, policy: CachePolicy = CachePolicy()
+    ) {
+        self = CacheDecider(request: request, variants: variants, now: now, policy: policy).decide()
+    }
+}
+
+/// How stale a response a request accepts (`max-stale`, RFC 9111 §5.2.1.2).
+package enum StaleTolerance: Equatable, Sendable {
+    /// However stale.
+    case any
+    /// Stale for at most so many seconds, 0…2^31.
+    case seconds(Int64)
+
+    /// Whether a response is accepted that became stale so many milliseconds ago.
+    package func accepts(stalenessInMilliseconds staleness: Int64) -> Bool {
+        switch self {
+        case .any: true
+        case .seconds(let seconds): staleness <= seconds * 1000
+        }
+    }
+
+    /// The stricter of both.
+    func stricter(_ other: StaleTolerance?) -> StaleTolerance {
+        switch (self, other) {
+        case (_, nil): self
+        case (.any, .some(let other)): other
+        case (.seconds, .any): self
+        case (.seconds(let mine), .seconds(let others)): .seconds(min(mine, others))
+        }
+    }
+}
+
+/// How a request goes to the network that no stored response has a part in.
+package struct ForwardPlan: Equatable, Sendable {
+    /// Why.
+    package let reason: CacheStatus.Forwarding
+    /// The fields that are added to it: `Cache-Control: no-cache` for ``CacheMode/reload``, `no-store` for
+    /// ``CacheMode/noStore``.
+    package let fields: FieldBlock
+    /// The stored response that may stand in for an error, by index (RFC 5861 §4).
+    package let staleOnError: Int?
+    /// Whether an answer may be stored, so that requests like it may wait for it: GET without `no-store`, parts and
+    /// conditions of the caller's.
+    package let isShareable: Bool
 }

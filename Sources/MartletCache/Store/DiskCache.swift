@@ -199,3 +199,47 @@ package final class DiskCache: Sendable {
         return overflows ? .max : sum & ~4095
     }
 }
+
+/// What a cache on disk has to say. None of it is an error of a request.
+package enum DiskCacheEvent: Sendable, Equatable {
+    /// A body above an eighth of the limit was not stored; so many bytes of it were seen or announced.
+    case tooLarge(CacheKey, byteCount: UInt64, limit: UInt64)
+    /// A response was not stored, since there was no room that could be made.
+    case noRoom(CacheKey)
+    /// A file was damaged or of another version; the entry was removed.
+    case damaged(file: String, EntryFault)
+    /// The folder cannot be used as it should; said once, until that changes.
+    case unavailable(StorageError)
+    /// The folder can be used again.
+    case recovered
+    /// Entries were given up for others.
+    case evicted(count: Int, byteCount: UInt64)
+    /// The index is complete: so many entries, and whether an index file was there to tell their order.
+    case indexed(count: Int, hadFile: Bool)
+}
+
+/// What a cache on disk holds and what it was asked, by this process.
+package struct DiskStatistics: Equatable, Sendable {
+    /// Entries that are known; all of them once the index is complete.
+    package var entryCount = 0
+    /// Bytes occupied when the lock was held last: the files of all processes, the index and the folder itself.
+    package var byteCount: UInt64 = 0
+    /// The limit of that.
+    package var limit: UInt64 = 0
+    /// Whether all entries of the folder are known.
+    package var isIndexComplete = false
+    /// Questions that were answered.
+    package var hits = 0
+    /// Questions that were not.
+    package var misses = 0
+    /// Responses that were stored.
+    package var stores = 0
+    /// Heads that were replaced by those of a 304.
+    package var updates = 0
+    /// Responses that were not stored: too large, no room, a failing disk.
+    package var refusals = 0
+    /// Entries given up for others.
+    package var evictions = 0
+    /// Damaged entries that were removed.
+    package var damaged = 0
+}

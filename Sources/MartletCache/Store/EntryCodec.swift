@@ -1,4 +1,4 @@
-import MartletStorage
+package import MartletStorage
 import MartletWire
 
 /// The form of an entry's file: a preamble of 16 bytes, the metadata, and the body where it is small.
@@ -211,6 +211,70 @@ package enum EntryCodec {
                         && fields.value(at: index).count <= textLimit
                         && fields.value(at: index).allSatisfy(ByteClass.isFieldValue)
                 }
+        }
+    }
+}
+
+/// Which body an entry's file names, read from its first bytes and not checked.
+struct EntryIdentity: Equatable, Sendable {
+    let generation: UInt64
+    /// The generation where the body has a file of its own; `nil` where it has none.
+    let bodyGeneration: UInt64?
+
+    /// Reads an entry's file; `nil` where it cannot be read or is no entry.
+    static func read(_ folder: CacheFolder, _ name: EntryName) -> EntryIdentity? {
+        let count = EntryCodec.preambleByteCount + 17
+        guard let file = try? folder.files.open(folder.path(of: .entry(name)), for: .reading),
+            let bytes = try? folder.files.read(file, count: count, at: 0), bytes.count == count,
+            (try? EntryCodec.metadataByteCount(bytes)) != nil
+        else { return nil }
+        var reader = RecordReader(bytes[EntryCodec.preambleByteCount...])
+        guard let generation: UInt64 = try? reader.number("generation"),
+            let _: UInt64 = try? reader.number("body length"), let isInline = try? reader.flag("inline")
+        else { return nil }
+        return EntryIdentity(generation: generation, bodyGeneration: isInline ? nil : generation)
+    }
+}
+
+/// Which stored response: a key's digest, and which of its variants.
+package struct EntryName: Hashable, Sendable {
+    /// How many variants of one URL are kept (RFC 9111 §4.1). A server that varies without end costs no more than these.
+    static let slotLimit = 8
+
+    let digest: CacheDigest
+    /// 0 up to and not including ``slotLimit``.
+    let slot: Int
+
+    /// The names of all variants of a key.
+    static func all(of digest: CacheDigest) -> [EntryName] {
+        (0..<slotLimit).map { EntryName(digest: digest, slot: $0) }
+    }
+}
+
+/// Why the bytes of an entry's file are no entry. Each means that the response is not there.
+package enum EntryFault: Error, Hashable, Sendable, CustomStringConvertible {
+    /// It does not begin as entries do.
+    case foreign
+    /// It was written by another version of Martlet.
+    case version(UInt16)
+    /// It is shorter or longer than it says.
+    case length
+    /// A checksum does not match.
+    case checksum
+    /// A field of the record is not what it must be.
+    case record(RecordReader.Fault)
+    /// The file could not be read.
+    case unreadable(StorageError)
+
+    /// What is wrong with the file.
+    package var description: String {
+        switch self {
+        case .foreign: "is not an entry"
+        case .version(let number): "was written by another version (\(number))"
+        case .length: "is cut short, too long, or without its body"
+        case .checksum: "a checksum does not match"
+        case .record(let fault): "the field “\(fault.field)” at byte \(fault.offset) cannot be read"
+        case .unreadable(let error): "could not be read: \(error)"
         }
     }
 }

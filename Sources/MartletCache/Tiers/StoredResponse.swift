@@ -1,3 +1,6 @@
+package import MartletWire
+import Synchronization
+
 /// A stored response as it was found, in memory or on disk.
 ///
 /// It stays whole to its end, also when what is stored is replaced, evicted or removed meanwhile.
@@ -72,4 +75,120 @@ package final class StoredResponse: Sendable {
         seen = nil
         isLastOnDisk = false
     }
+}
+
+/// Everything of a stored response but its body: what decides whether it may be used.
+package struct StoredHead: Equatable, Sendable {
+    /// A request field that the response was chosen by (RFC 9111 §4.1).
+    package struct Selection: Hashable, Sendable {
+        /// The field's name, in lower case.
+        package var name: String
+        /// Its normalised value in the request that was answered; `nil` where the request had no such field.
+        package var value: String?
+
+        /// A field and its value.
+        package init(name: String, value: String?) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// The URL and whose it is.
+    package var key: CacheKey
+    /// The status code.
+    package var status: Int
+    /// The reason phrase, as it came; empty where it was not UTF-8.
+    package var reason: String
+    /// The fields, in order, without those that are never stored (RFC 9111 §3.1).
+    package var fields: FieldBlock
+    /// Fields behind the body; `nil` for none. They are never merged into the head.
+    package var trailers: FieldBlock?
+    /// What `Vary` names, sorted by name; empty where it names nothing.
+    package var selections: [Selection]
+    /// When the request that brought it, or validated it last, was sent.
+    package var requestTime: WallTime
+    /// When its head came.
+    package var responseTime: WallTime
+    /// Whether the request had an `Authorization` field (RFC 9111 §3.5).
+    package var wasAuthorized: Bool
+
+    /// A head, field by field.
+    package init(
+        key: CacheKey, status: Int, reason: String, fields: FieldBlock, trailers: FieldBlock? = nil,
+        selections: [Selection] = [], requestTime: WallTime, responseTime: WallTime,
+        wasAuthorized: Bool = false
+    ) {
+        self.key = key
+        self.status = status
+        self.reason = reason
+        self.fields = fields
+        self.trailers = trailers
+        self.selections = selections
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.wasAuthorized = wasAuthorized
+    }
+}
+
+/// Tells whoever wants to know which bodies are no longer stored under a key.
+///
+/// Both tiers report what ends in them, so each body is told of once, as far as the last ones are remembered.
+final class RepresentationEnds: Sendable {
+    /// Is told the key and which body it was.
+    typealias Listener = @Sendable (CacheKey, UInt64) -> Void
+
+    private struct State {
+        var listeners: [Listener] = []
+        var told: Set<UInt64> = []
+        var order: [UInt64] = []
+        var next = 0
+    }
+
+    /// How many are remembered as told.
+    private static let limit = 1024
+
+    /// Read and written by whatever thread works on a tier, for the time of a look-up.
+    private let state = Mutex(State())
+
+    /// Adds a listener.
+    func add(_ listener: @escaping Listener) {
+        state.withLock { $0.listeners.append(listener) }
+    }
+
+    /// Tells all listeners that a body has ended, unless they know.
+    func note(_ key: CacheKey, _ representation: UInt64) {
+        let listeners = state.withLock { state -> [Listener] in
+            guard !state.listeners.isEmpty, state.told.insert(representation).inserted else {
+                return []
+            }
+            if state.order.count < Self.limit {
+                state.order.append(representation)
+            } else {
+                state.told.remove(state.order[state.next])
+                state.order[state.next] = representation
+                state.next = (state.next + 1) % Self.limit
+            }
+            return state.listeners
+        }
+        for listener in listeners { listener(key, representation) }
+    }
+}
+
+/// What both tiers of a store hold and were asked.
+///
+/// A request that is answered by memory counts there and nowhere else; the disk counts those that memory did not answer.
+package struct TierStatistics: Equatable, Sendable {
+    /// Memory's. Its misses are also the requests that the disk answered.
+    package var memory: MemoryCache.Statistics
+    /// The disk's; `nil` where there is none.
+    package var disk: DiskStatistics?
+    /// Responses stored in a tier or in both.
+    package var stores = 0
+    /// Responses that no tier took: too large, no room, a failing disk, or out of date before they were whole.
+    package var refusals = 0
+
+    /// Requests that a tier answered.
+    package var hits: Int { memory.hits + (disk?.hits ?? 0) }
+    /// Requests that none did.
+    package var misses: Int { disk?.misses ?? memory.misses }
 }

@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// A request that was answered, with its body collected.
 ///
 /// It holds no connection and no descriptor: it may be kept, copied and passed around at will. Printed, it says what it is
@@ -74,5 +76,78 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     /// What debuggers and `dump` show: the same as ``description``.
     public var customMirror: Mirror {
         Mirror(self, children: ["description": description])
+    }
+}
+
+extension HTTPExchange {
+    /// Decodes the body as JSON, provided that the status is 2xx. The content type is not looked at.
+    ///
+    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange; the decoder's own error,
+    ///   as it is.
+    public func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
+    ) throws -> Value {
+        try decoder.decode(type, from: Data(try validated().body))
+    }
+
+    /// Makes a value of the answer, provided that its status is one of these and its content type one that the decoder
+    /// takes (``ResponseDecoder/acceptableContentTypes``).
+    ///
+    /// ```swift
+    /// let settings = try await session.get(url).decode(using: .propertyList(Settings.self))
+    /// let problem = try error.exchange?.decode(using: .json(Problem.self), status: 400..<600)
+    /// ```
+    ///
+    /// An answer without `Content-Type` is decoded: what it is shows in its bytes (RFC 9110 §8.3).
+    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` or `.unacceptableContentType` that carries this
+    ///   exchange; the decoder's own error, as it is.
+    public func decode<Decoder: ResponseDecoder>(
+        using decoder: Decoder, status: Range<Int> = 200..<300
+    ) throws -> Decoder.Output {
+        let subject = ValidationSubject(self)
+        try subject.checkStatus(status.isEmpty ? [] : [ClosedRange(status)])
+        try subject.checkContentType(of: decoder)
+        return try decoder.decode(self)
+    }
+
+    /// The body as JSON, whatever the status and the content type say; all digits of numbers and the order of members are
+    /// kept.
+    /// - Throws: A ``JSONError`` that names the byte.
+    public var json: JSONValue {
+        get throws(JSONError) { try JSONValue(parsing: body) }
+    }
+}
+
+extension ValidationSubject {
+    /// Asks for a content type that a decoder takes.
+    func checkContentType(of decoder: some ResponseDecoder) throws(HTTPError) {
+        let types = decoder.acceptableContentTypes
+        guard !types.isEmpty else { return }
+        try checkContentType(MediaRangeList(types), takesUntyped: true)
+    }
+}
+
+extension HTTPExchange {
+    /// The exchange itself if the status is 2xx.
+    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange.
+    public func validated() throws(HTTPError) -> HTTPExchange {
+        try ValidationSubject(self).checkStatus([200...299])
+        return self
+    }
+
+    /// The exchange itself if it is what all of these take. They are asked in this order.
+    ///
+    /// ```swift
+    /// try await session.get(url).validated(.status(200..<300), .contentType("application/json"))
+    /// ```
+    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus`, `.unacceptableContentType`, `.bodyTooLarge` or
+    ///   `.unacceptableBody` that carries this exchange; what a closure of a validator throws, as it is.
+    public func validated(
+        _ first: ResponseValidator, _ others: ResponseValidator...
+    ) async throws -> HTTPExchange {
+        let subject = ValidationSubject(self)
+        try await first.check(subject)
+        for validator in others { try await validator.check(subject) }
+        return self
     }
 }

@@ -145,3 +145,146 @@ extension HTTPSession {
             ])
     }
 }
+
+// The session as a whole: what it holds, what bounds it, and its end.
+extension HTTPSession {
+    /// Counts of connections by what they do, and of requests that wait for one.
+    public nonisolated var poolStatus: PoolStatus {
+        core.pool.snapshot
+    }
+
+    /// How many calls run.
+    public nonisolated var runningCallCount: Int {
+        core.runningCount
+    }
+
+    /// What the session holds at this moment, host by host, and what all sessions of the process hold together.
+    ///
+    /// Takes time in proportion to the number of hosts and of open descriptors: meant for a look now and then, not for each
+    /// request.
+    public nonisolated var diagnostics: SessionDiagnostics {
+        SessionDiagnostics(core)
+    }
+
+    /// Changes how many connections there may be, while calls run; views share the change.
+    ///
+    /// Connections in use are never cut: lower limits hold as these become free. Where there is a ``ConcurrencyPolicy``,
+    /// its numbers go before these.
+    public nonisolated func setPoolLimits(_ limits: PoolLimits) {
+        core.concurrency.setLimits(limits)
+    }
+
+    /// Changes how fast bodies may go, while calls run, which heed it at once; views share the change.
+    public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) {
+        core.bandwidth.setLimits(limits)
+    }
+
+    /// Lets the calls that run end, then closes all connections. New calls throw at once; views share the end.
+    ///
+    /// Awaited by code of a call that runs, such as the closure of a stream, it waits for the other calls only; the
+    /// session is closed when that call has ended.
+    public func finishAndInvalidate() async {
+        await invalidate(cancelling: false)
+    }
+
+    /// Cancels the calls that run and closes all connections; returns when they have ended. New calls throw at once;
+    /// views share the end.
+    ///
+    /// Awaited by code of a call that runs, such as a handler or the closure of a stream, it does not wait for that call,
+    /// which ends with `CancellationError` like the others.
+    public func invalidateAndCancel() async {
+        await invalidate(cancelling: true)
+    }
+
+    private func invalidate(cancelling: Bool) async {
+        let delegate = configuration.delegate
+        await core.invalidate(cancelling: cancelling) {
+            guard let delegate else { return }
+            try? await waitUnlessCancelled { await delegate.sessionInvalidated() }
+        }
+    }
+}
+
+extension HTTPSession {
+    /// Fetches a URL and collects the answer. Append `.decode()` to have JSON decoded, or `.validated()` to insist on 2xx.
+    /// - Throws: An ``HTTPError``, with the code `.invalidURL` when the string is no URL; `CancellationError`.
+    public nonisolated func get(
+        _ url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        try await send(.get, try HTTPSession.url(url), headers: headers, options: options)
+    }
+
+    /// Asks for the head alone (RFC 9110 §9.3.2).
+    public nonisolated func head(
+        _ url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        try await send(.head, try HTTPSession.url(url), headers: headers, options: options)
+    }
+
+    /// Posts a body to a URL and collects the answer.
+    public nonisolated func post(
+        _ url: String, body: HTTPBody, headers: HTTPFields = HTTPFields(),
+        options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        try await send(.post, try HTTPSession.url(url), headers: headers, body: body, options: options)
+    }
+
+    /// Puts a body at a URL and collects the answer.
+    public nonisolated func put(
+        _ url: String, body: HTTPBody, headers: HTTPFields = HTTPFields(),
+        options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        try await send(.put, try HTTPSession.url(url), headers: headers, body: body, options: options)
+    }
+
+    /// Patches what is at a URL and collects the answer.
+    public nonisolated func patch(
+        _ url: String, body: HTTPBody, headers: HTTPFields = HTTPFields(),
+        options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        try await send(.patch, try HTTPSession.url(url), headers: headers, body: body, options: options)
+    }
+
+    /// Deletes what is at a URL and collects the answer.
+    public nonisolated func delete(
+        _ url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        try await send(.delete, try HTTPSession.url(url), headers: headers, options: options)
+    }
+}
+
+extension HTTPRequest {
+    /// A request to a URL.
+    public init(method: HTTPRequest.Method, url: HTTPURL, headerFields: HTTPFields = HTTPFields()) {
+        self.init(
+            method: method, scheme: url.scheme.rawValue, authority: url.hostFieldValue,
+            path: url.requestTarget,
+            headerFields: headerFields)
+    }
+
+    /// A request to a URL given as a string.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, whose message points at the character.
+    public init(
+        method: HTTPRequest.Method, url: String, headerFields: HTTPFields = HTTPFields()
+    ) throws(HTTPError) {
+        self.init(method: method, url: try HTTPSession.url(url), headerFields: headerFields)
+    }
+}
+
+/// A session that is not kept: it can be ended as long as somebody else keeps it, or a call of it runs.
+package struct WeakSession: Sendable {
+    private weak var core: SessionCore?
+
+    /// A reference to a session and its views.
+    package init(_ session: HTTPSession) {
+        core = session.core
+    }
+
+    /// Whether there is still a session to end.
+    package var isAlive: Bool { core != nil }
+
+    /// Ends it as ``HTTPSession/invalidateAndCancel()`` does; delegates are not told.
+    package func invalidateAndCancel() async {
+        await core?.invalidate(cancelling: true) {}
+    }
+}

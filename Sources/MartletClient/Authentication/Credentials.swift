@@ -84,3 +84,124 @@ extension Credentials: CustomStringConvertible, CustomDebugStringConvertible, Cu
     /// The same as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
+
+/// Credentials that cannot be written into a field. It does not repeat them.
+public enum CredentialsError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A colon in a name for Basic, where it ends the name (RFC 7617 §2).
+    case colonInUser
+    /// A control character in a name or a password (RFC 7617 §2).
+    case controlCharacter
+    /// A token of characters that no token has (RFC 6750 §2.1).
+    case invalidToken
+
+    /// What is wrong.
+    public var description: String {
+        switch self {
+        case .colonInUser: "a user's name for Basic authentication has no colon"
+        case .controlCharacter: "names and passwords have no control characters"
+        case .invalidToken: "a bearer token is of letters, digits and -._~+/, with = at its end alone"
+        }
+    }
+}
+
+/// A name and a password as Basic sends them (RFC 7617).
+///
+/// They are UTF-8 whatever the challenge says: that is what `charset="UTF-8"` asks for, the one value it can have, and
+/// what other clients do where it is missing.
+enum BasicAuthorization {
+    /// The value of the field.
+    ///
+    /// - Throws: For a colon in the name, and for control characters (RFC 7617 §2).
+    static func value(user: String, password: String) throws(CredentialsError) -> AuthorizationValue {
+        guard !user.utf8.contains(UInt8(ascii: ":")) else { throw .colonInUser }
+        guard !hasControl(user), !hasControl(password) else { throw .controlCharacter }
+        return AuthorizationValue(bytes: "Basic ".utf8 + Base64.encoded("\(user):\(password)".utf8))
+    }
+
+    /// Whether a text has a control character of ASCII's.
+    static func hasControl(_ text: String) -> Bool {
+        text.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+    }
+}
+
+/// A token as Bearer sends it (RFC 6750 §2.1).
+enum BearerAuthorization {
+    /// The value of the field.
+    ///
+    /// - Throws: For a token that could end the field, or is none.
+    static func value(token: String) throws(CredentialsError) -> AuthorizationValue {
+        let body = token.utf8.reversed().drop { $0 == UInt8(ascii: "=") }
+        guard !body.isEmpty, body.allSatisfy(isTokenByte) else { throw .invalidToken }
+        return AuthorizationValue(bytes: "Bearer ".utf8 + Array(token.utf8))
+    }
+
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            true
+        default: "-._~+/".utf8.contains(byte)
+        }
+    }
+}
+
+/// The value of an `Authorization` or `Proxy-Authorization` field, as bytes: what of it came from the server goes back
+/// as it came.
+///
+/// It is a secret: neither its description nor its mirror show it.
+package struct AuthorizationValue: Hashable, Sendable {
+    /// The value. For the request's head, and for nothing else.
+    package let bytes: [UInt8]
+
+    /// A value.
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// Whether it is of a scheme.
+    func isScheme(_ name: String) -> Bool {
+        bytes.prefix(name.utf8.count + 1).elementsEqual("\(name) ".utf8)
+    }
+}
+
+extension AuthorizationValue: CustomStringConvertible, CustomReflectable {
+    /// The scheme, and no more.
+    package var description: String {
+        "\(String(decoding: bytes.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)) ***"
+    }
+    /// The same as ``description``.
+    package var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+/// Bytes as letters, digits, `+` and `/`, padded with `=` (RFC 4648 §4).
+enum Base64 {
+    private static let alphabet = [UInt8](
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+    /// Encodes bytes.
+    static func encoded(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.underestimatedCount + 2) / 3 * 4)
+        var group: UInt32 = 0
+        var count = 0
+        for byte in bytes {
+            group = group << 8 | UInt32(byte)
+            count += 1
+            if count == 3 {
+                append(group, digits: 4, to: &text)
+                (group, count) = (0, 0)
+            }
+        }
+        if count > 0 {
+            append(group << UInt32(8 * (3 - count)), digits: count + 1, to: &text)
+            text.append(contentsOf: repeatElement(UInt8(ascii: "="), count: 3 - count))
+        }
+        return text
+    }
+
+    private static func append(_ group: UInt32, digits: Int, to text: inout [UInt8]) {
+        for place in 0..<digits {
+            text.append(alphabet[Int(group >> UInt32(18 - 6 * place) & 0x3F)])
+        }
+    }
+}

@@ -126,3 +126,86 @@ extension [UInt8] {
         append(UInt8(ascii: "="))
     }
 }
+
+/// What is remembered of a Digest challenge from one request to the next: the nonce in force, and the key.
+///
+/// It is good for the user it was made for alone, and for the one server.
+struct DigestSession: Hashable, Sendable {
+    /// The challenge it began with.
+    let challenge: DigestChallenge
+    /// The server's nonce in force: the challenge's, or one that came with a response since.
+    private(set) var nonce: [UInt8]
+    /// The client's nonce that the key was made with, used for all requests where the key is bound to it.
+    let clientNonce: [UInt8]
+    /// The hash of user, realm and password, in hexadecimal: bound to the session where the algorithm has it so.
+    let key: [UInt8]
+
+    /// A session of no requests yet.
+    init(challenge: DigestChallenge, clientNonce: [UInt8], key: [UInt8]) {
+        self.challenge = challenge
+        nonce = challenge.nonce
+        self.clientNonce = clientNonce
+        self.key = key
+    }
+
+    /// Takes the nonce for the requests to come (RFC 7616 §3.5). The key stays: it belongs to the challenge.
+    mutating func renew(nonce: [UInt8]) {
+        self.nonce = nonce
+    }
+}
+
+extension DigestSession: CustomStringConvertible, CustomReflectable {
+    /// Nothing of the key, and nothing of the nonces.
+    var description: String { "Digest \(challenge.algorithm.name)" }
+    var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+/// What of a request a Digest response is computed over.
+struct DigestRequest: Sendable {
+    /// The method.
+    var method: String
+    /// The target exactly as it stands in the request line.
+    var target: String
+    /// The body, as far as its hash can be known.
+    var body: AuthenticatedBody = .bytes([])
+
+    /// The hash of the body in hexadecimal; `nil` when the body is not known.
+    func bodyDigest(_ algorithm: MessageDigestAlgorithm) throws(MessageDigestError) -> [UInt8]? {
+        switch body {
+        case .unknown: nil
+        case .bytes(let bytes): MessageDigest.hexadecimal(try MessageDigest.digest(algorithm, of: bytes))
+        }
+    }
+}
+
+/// A request's body to one who would hash it.
+package enum AuthenticatedBody: Sendable {
+    /// The bytes; none for a request without a body.
+    case bytes([UInt8])
+    /// A body that is read as it is sent, and not before.
+    case unknown
+
+    /// Whether its hash can be had before the request goes out.
+    var isKnown: Bool {
+        if case .bytes = self { true } else { false }
+    }
+}
+
+/// Where the nonces come from that a client adds to a Digest response.
+package struct ClientNonceSource: Sendable {
+    /// Gives the next nonce: characters that need no quoting.
+    package let next: @Sendable () -> [UInt8]
+
+    /// A source of the caller's, for tests that know what comes.
+    package init(_ next: @escaping @Sendable () -> [UInt8]) {
+        self.next = next
+    }
+
+    /// 128 bits each, of the system's secure generator, in hexadecimal.
+    package static let system = ClientNonceSource {
+        var generator = SystemRandomNumberGenerator()
+        let words = [generator.next(), generator.next()] as [UInt64]
+        return MessageDigest.hexadecimal(
+            words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } })
+    }
+}

@@ -89,3 +89,66 @@ extension NetrcFile: CustomStringConvertible, CustomReflectable {
     /// The same as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
+
+/// What a netrc says of one machine.
+public struct NetrcEntry: Hashable, Sendable {
+    /// The host; `nil` for the entry that stands for all others.
+    public let machine: String?
+    /// The name; `nil` when none is given.
+    public internal(set) var login: String?
+    /// The password; `nil` when none is given.
+    public internal(set) var password: String?
+    /// The additional password that few servers ask for, and HTTP never.
+    public internal(set) var account: String?
+    /// The line where the entry begins, from 1.
+    public let line: Int
+
+    init(machine: String?, line: Int) {
+        self.machine = machine
+        self.line = line
+    }
+}
+
+extension NetrcEntry: CustomStringConvertible, CustomReflectable {
+    /// The machine and the name, without the password.
+    public var description: String {
+        "\(machine.map { "machine \($0)" } ?? "default") login \(login ?? "-")"
+    }
+    /// The same as ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+/// A netrc that cannot be understood. It does not repeat what the file says.
+public struct NetrcError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What is wrong.
+    public enum Code: String, Hashable, Sendable {
+        /// A word that must be followed by another is the last one.
+        case missingValue
+        /// A quoted value that does not end on its line.
+        case unterminatedQuote
+        /// Bytes that are not UTF-8.
+        case invalidText
+        /// A control character outside quotes.
+        case controlCharacter
+        /// More than ``NetrcFile/byteLimit`` bytes.
+        case tooLarge
+    }
+
+    /// The line, from 1.
+    public let line: Int
+    /// What is wrong there.
+    public let code: Code
+
+    /// The line and what is wrong there.
+    public var description: String {
+        let text =
+            switch code {
+            case .missingValue: "a value is missing"
+            case .unterminatedQuote: "a quoted value does not end on its line"
+            case .invalidText: "a value is not UTF-8"
+            case .controlCharacter: "a control character outside quotes"
+            case .tooLarge: "the file is larger than \(NetrcFile.byteLimit) bytes"
+            }
+        return "netrc, line \(line): \(text)"
+    }
+}

@@ -1,5 +1,7 @@
 import MartletConnections
 import MartletStorage
+package import MartletTransport
+import MartletWire
 import SystemPackage
 
 /// Has a body written while the rest of it is received.
@@ -107,5 +109,107 @@ extension ResponseBody {
     /// Ends the body: nothing more is taken of it, and its connection is not used again.
     package func refuse() {
         reader.channel.refuse()
+    }
+}
+
+/// Where the body of an answer comes from.
+enum BodyChannel: Sendable {
+    /// The connection, as its exchange reads it.
+    case exchange(Exchange)
+    /// The cache, or a transfer that it shares between calls.
+    case cache(CachedBody)
+
+    /// Ends the answer: nothing more is read of it.
+    func finish() {
+        switch self {
+        case .exchange(let exchange): exchange.finish()
+        case .cache(let body): body.leave()
+        }
+    }
+
+    /// Ends the answer, and waits a moment for the rest of a small body, so that its connection can carry another request.
+    /// - Parameter control: That of whoever waits.
+    func finish(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
+        switch self {
+        case .exchange(let exchange): await exchange.finish(waitingUntil: deadline)
+        case .cache(let body): await body.leave(waitingUntil: deadline, for: control)
+        }
+    }
+
+    /// Ends the answer for what it is: nothing more is taken of it, however little is left.
+    func refuse() {
+        switch self {
+        case .exchange(let exchange): exchange.refuse()
+        case .cache(let body): body.leave()
+        }
+    }
+
+    /// Fields behind a chunked body, once it has been read to its end.
+    var trailers: FieldBlock? {
+        switch self {
+        case .exchange(let exchange): exchange.trailers
+        case .cache(let body): body.trailers
+        }
+    }
+
+    /// The exchange that may hold a connection for the body; `nil` where nothing is received.
+    var heldExchange: Exchange? {
+        switch self {
+        case .exchange(let exchange): exchange
+        case .cache(let body): body.exchange
+        }
+    }
+
+    /// Whether the connection had carried another exchange before.
+    var isReused: Bool {
+        if case .exchange(let exchange) = self { exchange.isReused } else { false }
+    }
+}
+
+/// What was handed out of a body, up to a limit.
+struct BodyMemory: Sendable {
+    private let limit: Int
+    private var pieces: [[UInt8]] = []
+    private var byteCount = 0
+    private var isWhole: Bool
+
+    /// - Parameter isWhole: Whether nothing was handed out before.
+    init(limit: Int, isWhole: Bool) {
+        self.limit = limit
+        self.isWhole = isWhole
+    }
+
+    mutating func add(_ piece: [UInt8]) {
+        guard isWhole else { return }
+        guard piece.count <= limit - byteCount else {
+            (pieces, isWhole) = ([], false)
+            return
+        }
+        byteCount += piece.count
+        pieces.append(piece)
+    }
+
+    /// All that was handed out; `nil` where a part of it is not known any more.
+    var bytes: [UInt8]? { isWhole ? Array(pieces.joined()) : nil }
+}
+
+/// Where the blocks of a body go. Its calls block: they are made on a worker, one at a time.
+package protocol BlockSink: Sendable {
+    /// Takes the next bytes of a body, all of them unless it throws or wants no more.
+    /// - Returns: Whether more of the body is wanted.
+    func write(_ bytes: RawSpan) throws(StorageError) -> Bool
+    /// The workers on which it is called: those that all sessions share, unless it waits for the disk.
+    var workers: BlockingWorkers { get }
+}
+
+extension BlockSink {
+    package var workers: BlockingWorkers { .shared }
+}
+
+extension FilePublisher: BlockSink {
+    /// Appends bytes; more are always wanted.
+    package func write(_ bytes: RawSpan) throws(StorageError) -> Bool {
+        unsafe try bytes.withUnsafeBytes { bytes throws(StorageError) in unsafe try write(bytes) }
+        return true
     }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 public import MartletCache
 import MartletStorage
 import MartletTransport
@@ -260,4 +261,53 @@ extension ResponseCache.Eviction {
         case .sieve: .sieve
         }
     }
+}
+
+extension SessionConfiguration {
+    /// Where connections for a URL lead by what the caller says of it: a socket's path, another host or port, or given
+    /// addresses; `nil` where they lead to where the URL says, whatever is said of others. A proxy looks names up itself, and
+    /// given addresses count all the same: which proxy a call takes is not known here, and they cost a request at most.
+    func otherPlace(of url: HTTPURL) -> String? {
+        // A connector looks at none of these.
+        guard connector == nil else { return nil }
+        if let unixSocketPath { return "unix " + unixSocketPath }
+        guard !connectRedirections.isEmpty || !resolveOverrides.isEmpty else { return nil }
+        var (host, port) = (url.host, url.port)
+        if let redirection = connectRedirections.first(where: { $0.applies(to: host, port: port) }) {
+            (host, port) = (redirection.toHost ?? host, redirection.toPort ?? port)
+        }
+        let given =
+            resolveOverrides[Endpoint(host: host, port: port)]
+            ?? resolveOverrides[Endpoint(host: "*", port: port)]
+        guard given != nil || host != url.host || port != url.port else { return nil }
+        return (["\(host) \(port)"] + (given ?? []).map(\.description)).joined(separator: " ")
+    }
+}
+
+/// A wall clock that nobody sets: it begins at what the machine's says, and goes on as time passes.
+///
+/// What a process stored it knows the age of, whatever becomes of the machine's clock meanwhile: a clock that is set forward
+/// makes nothing stale, and one that is set back keeps nothing fresh. Other processes see its stamps and compare them with
+/// clocks of their own: what comes from their future is validated.
+struct SteadyWallClock: Sendable {
+    /// What the wall clock said when it began.
+    let beginning: WallTime
+    /// The same instant, by a clock that goes on while the computer is suspended.
+    let instant: MonotonicTime
+
+    /// The moment at an instant; one before the beginning is the beginning.
+    func time(at now: MonotonicTime) -> WallTime {
+        let passed = now > instant ? (now.nanoseconds - instant.nanoseconds) / 1_000_000 : 0
+        let (sum, overflows) = beginning.milliseconds.addingReportingOverflow(Int64(passed))
+        return WallTime(milliseconds: overflows ? .max : sum)
+    }
+
+    /// That of this process, which begins when it is first asked.
+    static let ofProcess = SteadyWallClock(
+        beginning: WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)), instant: .sinceBoot())
+}
+
+extension WallTime {
+    /// The present, by the clock of the process's caches: see ``SteadyWallClock``.
+    package static var now: WallTime { SteadyWallClock.ofProcess.time(at: .sinceBoot()) }
 }

@@ -1,6 +1,7 @@
 import MartletConnections
 import MartletTransport
 import MartletWire
+import Synchronization
 
 /// A response whose body has not been read.
 ///
@@ -123,5 +124,110 @@ final class Answer: Sendable {
     /// Which stored body it has; `nil` where it has none.
     private var representation: UInt64? {
         if case .cache(let body) = channel { body.representation } else { nil }
+    }
+}
+
+extension Answer {
+    /// The body, where it is short and there as a whole, without waiting; else what is there of it.
+    ///
+    /// - Parameters:
+    ///   - limit: The longest body that is taken, in bytes.
+    /// - Returns: What there is, and whether that is all; `nil` where nothing was tried.
+    /// - Throws: ``HTTPError``, or `CancellationError`.
+    func receivedBody(upTo limit: UInt64) throws -> (bytes: [UInt8], isWhole: Bool)? {
+        guard codings.isEmpty, let length = announcedByteCount, length <= limit else { return nil }
+        switch channel {
+        case .cache(let body): return body.takeWhole().map { ($0, true) }
+        case .exchange(let exchange):
+            guard !exchange.isHeldBack(.down) else { return nil }
+            do throws(ExchangeError) {
+                let bytes = try exchange.readBodyAtOnce(upTo: Int(length))
+                return (bytes, exchange.isFinished)
+            } catch {
+                exchange.finish()
+                throw call.failure(error, attempts: attempts)
+            }
+        }
+    }
+}
+
+/// A validator's word against an answer that came whole, on its way out of a call.
+///
+/// It is no ``HTTPError``, so that nobody on the way takes the refusal for a failure that another try might mend: what can be
+/// tried again has been, when validators are asked.
+struct AnswerRefusal: Error {
+    /// What the validator threw, which is what the call throws.
+    let reason: any Error
+
+    /// What a call throws for an error that comes out of it.
+    static func reason(of error: any Error) -> any Error {
+        (error as? AnswerRefusal)?.reason ?? error
+    }
+}
+
+/// A result that any number of tasks wait for, each of which may be cancelled by itself.
+///
+/// Awaiting `Task.value` would not do: there a cancelled waiter neither returns early nor leaves the others in peace.
+final class Outcome<Value: Sendable>: Sendable {
+    private struct State {
+        var result: Result<Value, any Error>?
+        var waiters: [UInt64: Waiter<Result<Value, any Error>>] = [:]
+        var lastWaiter: UInt64 = 0
+    }
+
+    /// Guards the above: the one that settles it, and those that wait.
+    private let state = Mutex(State())
+
+    /// The result, once there is one.
+    var settled: Result<Value, any Error>? {
+        state.withLock { $0.result }
+    }
+
+    /// Settles it; the first result counts.
+    func settle(_ result: Result<Value, any Error>) {
+        let waiters = state.withLock { state -> [UInt64: Waiter<Result<Value, any Error>>] in
+            guard state.result == nil else { return [:] }
+            state.result = result
+            let waiters = state.waiters
+            state.waiters = [:]
+            return waiters
+        }
+        for waiter in waiters.values { waiter.resume(returning: result) }
+    }
+
+    /// Settles it, or changes the value that it was settled with: a later attempt has another.
+    func replace(with value: Value) {
+        let waiters = state.withLock { state -> [UInt64: Waiter<Result<Value, any Error>>] in
+            state.result = .success(value)
+            defer { state.waiters = [:] }
+            return state.waiters
+        }
+        for waiter in waiters.values { waiter.resume(returning: .success(value)) }
+    }
+
+    /// The value; throws `CancellationError` when the waiting task is cancelled first.
+    var value: Value {
+        get async throws {
+            let number = state.withLock { state in
+                state.lastWaiter += 1
+                return state.lastWaiter
+            }
+            let result = await withTaskCancellationHandler {
+                await suspend { (waiter: Waiter<Result<Value, any Error>>) in
+                    let early = state.withLock { state -> Result<Value, any Error>? in
+                        if let result = state.result { return result }
+                        if Task.isCancelled { return .failure(CancellationError()) }
+                        state.waiters[number] = waiter
+                        return nil
+                    }
+                    if let early { waiter.resume(returning: early) }
+                }
+            } onCancel: {
+                let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
+                waiter?.resume(returning: .failure(CancellationError()))
+            }
+            // Read again under the lock, as OneShot does and for the same reason.
+            return try (state.withLock { $0.result } ?? result).get()
+        }
     }
 }

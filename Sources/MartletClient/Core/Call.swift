@@ -1,6 +1,7 @@
 import MartletConnections
 import MartletTransport
 import MartletWire
+import Synchronization
 
 /// A call as the session's core runs it: everything resolved, nothing sent.
 ///
@@ -187,4 +188,19 @@ extension HTTPField.Name {
 
     /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
     package static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .expect
+}
+
+extension Call {
+    /// What the answer must be: the call's own word, else the session's.
+    var validator: ResponseValidator? { options.validator ?? settings.configuration.validator }
+}
+
+/// Numbers calls, across all sessions of the process.
+enum CallNumber {
+    private static let last = Atomic<UInt64>(0)
+
+    /// The next number; the first is 1.
+    static func next() -> UInt64 {
+        last.wrappingAdd(1, ordering: .relaxed).newValue
+    }
 }

@@ -1,7 +1,8 @@
+package import HTTPTypes
 import Logging
-import MartletConnections
+package import MartletConnections
 import MartletTransport
-import MartletWire
+package import MartletWire
 
 /// What has become of a call, from one wait of its ``CallRunner`` to the next, and what is done in between.
 ///
@@ -303,6 +304,92 @@ extension ExchangeRequest {
         case .none: 0
         case .bytes(let bytes): UInt64(bytes.count)
         case .source(_, let length): length
+        }
+    }
+}
+
+/// Calls of a session, or of its views, that are under one limit of bandwidth together. It ends with its last reference.
+package final class BandwidthGroup: Sendable {
+    private let governor: BandwidthGovernor
+    let number: UInt64
+
+    /// A group of calls of a session.
+    package init(_ session: HTTPSession, limit: BandwidthLimit) {
+        governor = session.core.bandwidth
+        number = governor.enter(limit)
+    }
+
+    deinit {
+        governor.leave(number)
+    }
+
+    /// What limits, this one and the session's, did to the bodies received since the last look.
+    package func look() -> BandwidthHold { governor.hold(transfer: number, .down) }
+
+    /// Changes the limit; those that wait are judged anew at once.
+    package func setLimit(_ limit: BandwidthLimit) {
+        governor.setLimit(limit, ofTransfer: number)
+    }
+}
+
+/// What is known of a connection on which a request, or the way to its server, failed before there was a response.
+///
+/// A class, so that errors stay small.
+package final class FailedConnection: Sendable {
+    /// When its parts were done, and what moved.
+    package let metrics: HTTPMetrics
+    /// The heads of what a proxy answered to CONNECT, where it opened a tunnel and what followed failed.
+    package let tunnelHeads: [ResponseHead]
+
+    /// A connection that could not be opened to its end.
+    init(_ reached: ReachedConnection, tunnelHeads: [ResponseHead], call: Call, attempts: Int) {
+        self.tunnelHeads = tunnelHeads
+        metrics = HTTPMetrics(
+            MetricsSource.Measurement(
+                start: call.start, waited: call.start, ended: MonotonicTime.now(), attempts: attempts,
+                hops: call.hops, proxy: call.proxy?.description, timeline: ExchangeTimeline(),
+                connection: reached.information, dial: reached.timings))
+    }
+
+    /// The connection of an exchange that gave no head.
+    init(_ exchange: Exchange, waited: MonotonicTime, call: Call, attempts: Int) {
+        tunnelHeads = []
+        metrics = HTTPMetrics(
+            MetricsSource.Measurement(
+                start: call.start, waited: waited, ended: MonotonicTime.now(), attempts: attempts,
+                hops: call.hops, proxy: call.proxy?.description, timeline: exchange.timeline,
+                connection: exchange.connection.stream.information,
+                dial: exchange.isReused ? nil : exchange.connection.timings))
+    }
+}
+
+/// Whether a request whose kept connection turned out dead is sent again (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+///
+/// A server may close an idle connection in the very moment a request goes out on it. Nothing was processed then, as a
+/// rule, but the client cannot know; so only what may safely happen twice is repeated, and only where not a single byte of
+/// an answer came. curl and OkHttp repeat a POST as well; Go does not, and neither does this.
+struct IdleRaceRule {
+    /// The request's method.
+    var method: HTTPRequest.Method
+    /// Whether it has an `Idempotency-Key` field, or the caller allowed it.
+    var isDeclaredSafe: Bool
+    /// Whether its body can be sent again.
+    var isReplayable: Bool
+
+    /// Whether to send it again.
+    func allowsResending(after error: ExchangeError, isReused: Bool, hasReceivedAnyByte: Bool) -> Bool {
+        guard isReused, !hasReceivedAnyByte, error.isConnectionLoss else { return false }
+        if !error.wasSent { return true }
+        return isReplayable && (isDeclaredSafe || method.isIdempotent)
+    }
+}
+
+extension HTTPRequest.Method {
+    /// Whether the method's effect is the same however often it is carried out (RFC 9110 §9.2.2).
+    package var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .options, .trace, .put, .delete: true
+        default: false
         }
     }
 }

@@ -1,3 +1,4 @@
+import HTTPTypes
 import MartletConnections
 import MartletTransport
 import MartletWire
@@ -326,5 +327,71 @@ extension RequestComposer.PreparedBody {
         case .source(let source, _):
             return RequestComposer.PreparedBody(body: .source(source, length: nil), length: nil)
         }
+    }
+}
+
+extension HTTPField {
+    /// The value as it goes out, where it is no text: `value` has the replacement character then, for what makes no sense as
+    /// UTF-8, so that values which differ are one; only then is it worth a look at the bytes. `nil` where `value` is all of it.
+    var bytesOfNoText: [UInt8]? {
+        let value = value
+        guard value.utf8.contains(0xEF), value.unicodeScalars.contains("\u{FFFD}") else { return nil }
+        return unsafe withUnsafeBytesOfValue { unsafe Array($0) }
+    }
+
+    /// The value as it goes out.
+    var valueBytes: [UInt8] { bytesOfNoText ?? Array(value.utf8) }
+}
+
+extension FieldBlock {
+    /// Adds a field at the end, as it goes out.
+    mutating func append(_ field: HTTPField) {
+        if let bytes = field.bytesOfNoText {
+            append(name: field.name.rawName.utf8, value: bytes)
+        } else {
+            append(name: field.name.rawName, value: field.value)
+        }
+    }
+}
+
+/// Heads as the public API has them.
+enum HeadConversion {
+    /// A response of the ecosystem's type. The wire has made sure that nothing in it traps there: the status has three
+    /// digits and is at least 100, names are tokens, and there are at most as many fields as the limit says.
+    static func response(_ head: ResponseHead) -> HTTPResponse {
+        HTTPResponse(
+            status: HTTPResponse.Status(code: head.status, reasonPhrase: head.reason),
+            headerFields: fields(head.fields))
+    }
+
+    /// Names that most responses have, as they are mostly written: making one anew takes longer than finding it.
+    private static let commonNames: [String: HTTPField.Name] = {
+        let names = [
+            "Accept-Ranges", "Access-Control-Allow-Origin", "Age", "Allow", "Alt-Svc", "Cache-Control",
+            "Connection",
+            "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length",
+            "Content-Location",
+            "Content-Range", "Content-Security-Policy", "Content-Type", "Date", "ETag", "Expires",
+            "Keep-Alive",
+            "Last-Modified", "Link", "Location", "Pragma", "Referrer-Policy", "Retry-After", "Server",
+            "Set-Cookie",
+            "Strict-Transport-Security", "Transfer-Encoding", "Vary", "Via", "WWW-Authenticate", "X-Cache",
+            "X-Content-Type-Options", "X-Frame-Options", "X-Powered-By", "X-Request-Id",
+        ]
+        var table: [String: HTTPField.Name] = [:]
+        for name in names + names.map({ $0.lowercased() }) { table[name] = HTTPField.Name(name) }
+        return table
+    }()
+
+    /// Fields of the ecosystem's type, in order.
+    static func fields(_ block: FieldBlock) -> HTTPFields {
+        var fields = HTTPFields()
+        fields.reserveCapacity(block.count)
+        for index in block.indices {
+            let text = block.nameString(at: index)
+            guard let name = commonNames[text] ?? HTTPField.Name(text) else { continue }
+            fields.append(HTTPField(name: name, value: block.valueString(at: index)))
+        }
+        return fields
     }
 }

@@ -1,3 +1,6 @@
+public import FoundationEssentials
+import MartletTransport
+
 /// A service: the URL it begins at, and what its calls have in common.
 ///
 /// ```swift
@@ -104,4 +107,176 @@ extension HTTPHost: CustomStringConvertible, CustomReflectable {
     public var description: String { base.description }
     /// The same as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["base": base.description]) }
+}
+
+extension HTTPSession {
+    /// A service at a URL, with what its calls have in common.
+    ///
+    /// - Parameters:
+    ///   - base: An absolute URL without query and fragment, such as `https://api.example.com/v2`. A user name and a
+    ///     password in it become the host's credentials.
+    ///   - headers: Fields that each request has unless it sets them itself.
+    ///   - encoding: How parameters are written; as forms by default.
+    ///   - options: What calls do otherwise than the session.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL`: also where the URL names no host.
+    public nonisolated func host(
+        _ base: String, headers: HTTPFields = HTTPFields(), encoding: ParameterEncoding = .form,
+        options: RequestOptions = RequestOptions()
+    ) throws(HTTPError) -> HTTPHost {
+        try HTTPHost(
+            try HTTPSession.url(base), session: self, headers: headers, encoding: encoding, options: options)
+    }
+
+    /// A service by the name of its host.
+    ///
+    /// - Parameters:
+    ///   - name: A name, or an address; an IPv6 address with or without brackets.
+    ///   - port: 1–65535; `nil` for the scheme's.
+    ///   - path: What all paths are below, with or without a slash in front.
+    ///   - isSecure: Whether it is https; `true` by default.
+    /// - Throws: As ``host(_:headers:encoding:options:)``.
+    public nonisolated func host(
+        named name: String, port: Int? = nil, path: String = "", isSecure: Bool = true,
+        headers: HTTPFields = HTTPFields(), encoding: ParameterEncoding = .form,
+        options: RequestOptions = RequestOptions()
+    ) throws(HTTPError) -> HTTPHost {
+        let bare = name.hasPrefix("[") && name.hasSuffix("]") ? String(name.dropFirst().dropLast()) : name
+        let isAddress = bare.utf8.contains(UInt8(ascii: ":"))
+        // Joined to a URL, a part must not reach into the next one.
+        guard !bare.utf8.contains(where: { "/?#@\\[]".utf8.contains($0) }), isAddress || bare == name else {
+            throw HTTPError(
+                .invalidURL, phase: .preparing, message: "the name of a host is more than a name")
+        }
+        let authority = (isAddress ? "[\(bare)]" : bare) + (port.map { ":\($0)" } ?? "")
+        let below = path.isEmpty || path.hasPrefix("/") ? path : "/\(path)"
+        return try host(
+            "\(isSecure ? "https" : "http")://\(authority)\(below)", headers: headers, encoding: encoding,
+            options: options)
+    }
+}
+
+extension HTTPHost {
+    /// The URL of a path.
+    ///
+    /// - Parameter path: Below the base, with or without a slash in front and with a query if it has one; or a whole URL
+    ///   with its scheme.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL`: also where dot segments, or two slashes in front, would lead
+    ///   away from the base.
+    public func url(for path: String) throws(HTTPError) -> HTTPURL {
+        if HTTPHost.isWhole(path) { return try HTTPSession.url(path) }
+        switch path.utf8.first {
+        case nil, UInt8(ascii: "?"), UInt8(ascii: "#"): return try resolving(path, at: base, shift: 0)
+        default: break
+        }
+        guard !path.hasPrefix("//") else {
+            throw fault("a path with two slashes in front would name another host: give the whole URL")
+        }
+        let isRooted = path.utf8.first == UInt8(ascii: "/")
+        // Behind a dot segment, what looks like a scheme is part of the path.
+        let reference = "./\(isRooted ? path.dropFirst() : path[...])"
+        let folder = base.folder
+        let url = try resolving(reference, at: folder, shift: isRooted ? -1 : -2)
+        guard url.path.hasPrefix(folder.path) else {
+            throw fault("the path leads out of \(folder.path): give the whole URL where that is meant")
+        }
+        return url
+    }
+
+    /// Whether a text is a URL with its scheme, rather than a path: whether it begins with letters, a colon and two slashes.
+    private static func isWhole(_ text: String) -> Bool {
+        let bytes = text.utf8
+        guard let first = bytes.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first | 0x20),
+            let end = bytes.firstIndex(where: { byte in
+                !((UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "+-.".utf8.contains(byte))
+            })
+        else { return false }
+        return bytes[end...].starts(with: "://".utf8)
+    }
+
+    private func resolving(_ reference: String, at url: HTTPURL, shift: Int) throws(HTTPError) -> HTTPURL {
+        do throws(HTTPURL.ParseError) {
+            return try url.resolving(reference)
+        } catch {
+            let error = HTTPURL.ParseError(
+                code: error.code, offset: max(0, error.offset + shift), message: error.message)
+            throw HTTPError(
+                .invalidURL, phase: .preparing, message: error.description, origin: base.origin.description,
+                underlying: error)
+        }
+    }
+
+    private func fault(_ message: String) -> HTTPError {
+        HTTPError(.invalidURL, phase: .preparing, message: message, origin: base.origin.description)
+    }
+}
+
+extension HTTPURL {
+    /// The address with a slash at the end of its path.
+    var folder: HTTPURL {
+        guard path.utf8.last != UInt8(ascii: "/") else { return self }
+        return HTTPURL(
+            scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind, explicitPort: explicitPort,
+            path: "\(path)/", query: query, fragment: fragment)
+    }
+}
+
+/// An ``HTTPErrorMapping`` made of a closure, or of the type of the errors that a service sends.
+///
+/// ```swift
+/// let api = try session.host("https://api.example.com/v2").with { $0.errorMapper = ErrorMapper.json(ServiceError.self) }
+/// ```
+public struct ErrorMapper: HTTPErrorMapping {
+    private let map: @Sendable (HTTPError) async -> any Error
+
+    /// A mapper that calls a closure.
+    public init(_ map: @escaping @Sendable (HTTPError) async -> any Error) {
+        self.map = map
+    }
+
+    /// What the closure makes of the error.
+    public func error(for error: HTTPError) async -> any Error {
+        await map(error)
+    }
+
+    /// Reads the body of an answer with an unacceptable status as JSON; where that fails, the error stays what it is.
+    public static func json<Failure: Error & Decodable>(
+        _ type: Failure.Type, using decoder: JSONDecoder = JSONDecoder()
+    ) -> ErrorMapper {
+        ErrorMapper { error in
+            guard error.code == .unacceptableStatus, let body = error.exchange?.body else { return error }
+            return (try? decoder.decode(type, from: Data(body))) ?? error
+        }
+    }
+}
+
+/// Turns the failures of calls into a service's own errors.
+///
+/// It is set for a session (``SessionConfiguration/errorMapper``) or a host (``HTTPHost/errorMapper``). An error about the
+/// answer, such as one of the code `.unacceptableStatus`, carries the exchange in ``HTTPError/exchange``: its head, and its
+/// body as far as it was collected.
+public protocol HTTPErrorMapping: Sendable {
+    /// What is thrown in place of an error; the error itself where there is nothing better to say.
+    ///
+    /// It runs after all retries, once for each call that fails. `CancellationError` does not come here, nor do errors of the
+    /// caller's own, which interceptors, encoders, decoders and closures throw.
+    ///
+    /// It runs in a task of its own, and may make calls. When the call is cancelled, or one second after its total clock ran
+    /// out, the task is cancelled, and the call ends with the error as it was.
+    func error(for error: HTTPError) async -> any Error
+}
+
+extension SessionSettings {
+    /// What is thrown in place of an error.
+    /// - Parameter userCode: That of the call that failed; `nil` where there was none.
+    func mapped(_ error: any Error, _ userCode: @autoclosure () -> UserCode? = nil) async -> any Error {
+        guard let mapper = configuration.errorMapper, let error = error as? HTTPError else { return error }
+        let mapped =
+            if let userCode = userCode() {
+                await userCode.tell { await mapper.error(for: error) }
+            } else {
+                try? await waitUnlessCancelled { await mapper.error(for: error) }
+            }
+        return mapped ?? error
+    }
 }

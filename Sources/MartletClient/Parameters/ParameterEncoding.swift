@@ -96,3 +96,58 @@ private protocol OptionalParameters {
 extension Optional: OptionalParameters {
     fileprivate var isNone: Bool { self == nil }
 }
+
+extension HTTPURL {
+    /// The same address with parameters behind its query, joined by `&`.
+    ///
+    /// - Parameters:
+    ///   - parameters: Values by name; literals may be of mixed kinds.
+    ///   - encoding: How they are written; as AFNetworking by default.
+    /// - Throws: A ``ParameterError``; a ``ParseError`` with the code ``ParseError/Code/tooLong``; what
+    ///   ``QueryEncoding/serializer`` throws.
+    public func appending(
+        parameters: ParameterValue, encoding: QueryEncoding = QueryEncoding()
+    ) throws -> HTTPURL {
+        try appending(encodedQuery: try encoding.encoded(parameters))
+    }
+
+    /// The same address with the parameters that any `Encodable` has; else as the other function of this name.
+    public func appending(
+        parameters: some Encodable, encoding: QueryEncoding = QueryEncoding()
+    ) throws -> HTTPURL {
+        try appending(parameters: try ParameterValue(encoding: parameters), encoding: encoding)
+    }
+}
+
+extension HTTPBody {
+    /// A value as a property list (`application/x-plist`). It is encoded here; if that fails, the call throws the encoder's
+    /// error before anything is sent.
+    ///
+    /// At the top it must be an array or a dictionary, as property lists are.
+    public static func propertyList(
+        _ value: some Encodable, format: PropertyListFormat = .xml
+    ) -> HTTPBody {
+        do {
+            return try encodingPropertyList(value, format: format)
+        } catch {
+            return HTTPBody(.failure(error), contentType: nil)
+        }
+    }
+
+    static func encodingPropertyList(_ value: some Encodable, format: PropertyListFormat) throws -> HTTPBody {
+        let encoder = PropertyListEncoder()
+        switch format {
+        case .xml: encoder.outputFormat = .xml
+        case .binary: encoder.outputFormat = .binary
+        }
+        return HTTPBody(.bytes(Array(try encoder.encode(value))), contentType: "application/x-plist")
+    }
+}
+
+/// How a property list is written.
+public enum PropertyListFormat: String, Hashable, Sendable, CaseIterable {
+    /// As XML.
+    case xml
+    /// In Apple's binary format.
+    case binary
+}

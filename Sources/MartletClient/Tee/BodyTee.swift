@@ -116,3 +116,74 @@ struct BodyTee {
         }
     }
 }
+
+extension ResponseBody {
+    /// Sends what is left of the body to several sinks at once, piece by piece.
+    ///
+    /// The slowest sets the pace: the next piece is read when all have taken the last one, and meanwhile the sender is held by
+    /// the TCP window. One piece, of at most 256 KiB, is held for all of them.
+    ///
+    /// ```swift
+    /// let digest = DigestSink(.sha256)
+    /// let results = try await body.tee(to: [FileSink("/data/movie.mp4"), digest])
+    /// ```
+    ///
+    /// When the body fails or the task is cancelled, all sinks are abandoned: a ``FileSink`` then leaves no file.
+    /// - Parameters:
+    ///   - sinks: Where to; a sink stands in one tee, once.
+    ///   - policy: What becomes of the others when one fails; they go on by default.
+    /// - Returns: How each sink ended, in their order.
+    /// - Throws: An ``HTTPError`` of the body; `CancellationError`; with ``TeeFailurePolicy/stopAll``, what a sink threw.
+    @discardableResult
+    public func tee(
+        to sinks: [any BodySink], onFailure policy: TeeFailurePolicy = .continueWithOthers
+    ) async throws -> [TeeResult] {
+        var tee = BodyTee(sinks, policy)
+        do {
+            while tee.hasSinks, let piece = try await reader.next() {
+                try await tee.write(piece)
+                try Task.checkCancellation()
+            }
+            try Task.checkCancellation()
+            // Without a sink the rest is of no use to anybody: the caller's closure returns, and what is left is judged then.
+            return try await tee.finish()
+        } catch {
+            await tee.abandon()
+            throw error
+        }
+    }
+}
+
+/// What becomes of the other sinks of a tee when one fails.
+public enum TeeFailurePolicy: String, Hashable, Sendable {
+    /// They go on; the body is read for as long as one is left.
+    case continueWithOthers
+    /// All are abandoned, and the tee throws what the one threw.
+    case stopAll
+}
+
+/// How one sink of a tee ended.
+public enum TeeResult: Sendable {
+    /// It took the whole body: so many bytes.
+    case finished(byteCount: UInt64)
+    /// It threw, after it had taken so many bytes.
+    case failed(any Error, byteCount: UInt64)
+
+    /// What it threw; `nil` where it took all.
+    public var error: (any Error)? {
+        switch self {
+        case .finished: nil
+        case .failed(let error, _): error
+        }
+    }
+
+    /// How many bytes it took.
+    public var byteCount: UInt64 {
+        switch self {
+        case .finished(let count), .failed(_, let count): count
+        }
+    }
+
+    /// Whether it took the whole body.
+    public var isFinished: Bool { error == nil }
+}

@@ -214,3 +214,46 @@ package final class BandwidthGovernor: TimerTarget {
         return next
     }
 }
+
+/// What limits of our own did to a transfer, or a group of them, since it was last looked at.
+package enum BandwidthHold: Hashable, Sendable {
+    /// There are none.
+    case unlimited
+    /// Nothing was asked, and nothing waits: it stands still for other reasons.
+    case idle
+    /// All that was asked was granted at once.
+    case free
+    /// Something had to wait: it could be faster.
+    case held
+}
+
+/// Which limits a transfer is under: the one for all, its host's, and its own.
+package struct BandwidthLane: Hashable, Sendable {
+    /// The host, where there are limits for hosts; `nil` where they do not concern the transfer.
+    package var host: String?
+    /// The number of the transfer's own limit; `nil` where it has none.
+    package var transfer: UInt64?
+
+    /// A lane.
+    package init(host: String? = nil, transfer: UInt64? = nil) {
+        self.host = host
+        self.transfer = transfer
+    }
+}
+
+/// What one transfer is held to: whom it asks, and as whom.
+package struct TransferPace: Sendable {
+    let governor: BandwidthGovernor
+    let lane: BandwidthLane
+
+    /// A pace.
+    package init(_ governor: BandwidthGovernor, lane: BandwidthLane) {
+        self.governor = governor
+        self.lane = lane
+    }
+
+    /// Whether anything may be held back in a direction.
+    package func isActive(_ direction: TransferDirection) -> Bool {
+        governor.isActive(direction)
+    }
+}

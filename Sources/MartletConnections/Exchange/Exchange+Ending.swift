@@ -1,4 +1,5 @@
 package import MartletTransport
+package import MartletWire
 import Synchronization
 
 extension Exchange {
@@ -124,5 +125,153 @@ extension Exchange {
         if phase == .awaitingHead, let writer = state.writer, !writer.hasFinished { phase = .sending }
         return ExchangeError(
             cause: isCancelled ? .cancelled : cause, phase: phase, wasSent: wasSent, waited: waited)
+    }
+}
+
+// What is known of an exchange, while it runs and behind its end.
+extension Exchange {
+    /// The clocks in force.
+    var clocks: ExchangeClocks {
+        guard let total = state.withLock({ $0.totalDeadline }) else { return givenClocks }
+        var clocks = givenClocks
+        clocks.totalDeadline = total
+        return clocks
+    }
+
+    /// Has the rest of it end by another total clock: that of a call that takes it over.
+    package func adopt(totalDeadline: MonotonicTime) {
+        state.withLock { $0.totalDeadline = totalDeadline }
+    }
+
+    /// Whether the exchange is over: it was finished, or its response is complete.
+    package var isFinished: Bool {
+        state.withLock { $0.isReleased }
+    }
+
+    /// Notes that a closure gets the body, which may take as long as it likes.
+    package func closureBegins() {
+        if !isFinished { connection.use = .closure }
+    }
+
+    /// When the parts of the exchange happened, and how many bytes moved.
+    package var timeline: ExchangeTimeline {
+        state.withLock { state in
+            var timeline = state.timeline
+            timeline.sentByteCount += state.writer?.byteCount ?? 0
+            return timeline
+        }
+    }
+
+    /// The interim responses that came before the final head (RFC 9110 §15.2).
+    package var interimResponses: [ResponseHead] {
+        state.withLock { $0.interim }
+    }
+
+    /// The fields that came behind a chunked body, once it is complete; never merged into the head (RFC 9110 §6.5).
+    package var trailers: FieldBlock? {
+        state.withLock { $0.trailers }
+    }
+
+    /// Whether a byte of the response has come.
+    package var hasReceivedAnyByte: Bool {
+        connection.hasReceivedAnyByte
+    }
+}
+
+extension Exchange {
+    /// Whether a direction is held to a limit now.
+    package func isHeldBack(_ direction: TransferDirection) -> Bool {
+        pace?.isActive(direction) ?? false
+    }
+
+    /// Waits until some of the body may be read; the idle clock stands meanwhile, the total clock goes on.
+    ///
+    /// What is granted and not read then is given back by ``giveBack(_:)``.
+    /// - Returns: How many of the bytes wanted may be read now, at least 1.
+    package func allowance(of wanted: Int) async throws(ExchangeError) -> Int {
+        guard let pace, isHeldBack(.down) else { return wanted }
+        let turn = BandwidthGovernor.Wait()
+        let isCancelled = state.withLock { state in
+            state.turn = turn
+            return state.isCancelled
+        }
+        if isCancelled { throw failure(.cancelled) }
+        let outcome = await pace.governor.take(
+            wanted, .down, in: pace.lane, by: turn, until: clocks.totalDeadline)
+        state.withLock { $0.turn = nil }
+        switch outcome {
+        case .value(let count): return count
+        case .timedOut: throw failure(.timedOut(.total))
+        case .interrupted: throw failure(.cancelled)
+        }
+    }
+
+    /// Gives back what was granted by ``allowance(of:)`` and not read.
+    package func giveBack(_ count: Int) {
+        pace?.governor.giveBack(count, .down, in: pace?.lane ?? BandwidthLane())
+    }
+
+    /// Whether the transfer is paused.
+    package var isPaused: Bool { gate?.isPaused ?? false }
+}
+
+/// The part of a body that was read before anybody asked for it.
+final class BodyAhead: Sendable {
+    let bytes: [UInt8]
+    /// The error that ended the reading.
+    let failure: ExchangeError.Cause?
+
+    init(_ bytes: [UInt8], failure: ExchangeError.Cause?) {
+        self.bytes = bytes
+        self.failure = failure
+    }
+}
+
+extension Exchange {
+    /// The longest body that is read ahead, in bytes.
+    package static let readAheadLimit = 64 * 1024
+
+    /// Reads what is left of a short body into memory, so that the connection is free while the program decides about the
+    /// response. ``tryReadBody(into:)`` then gives the bytes, and after them whatever is still to come.
+    ///
+    /// - Parameter deadline: When to wait no longer; `nil` to take only what has arrived.
+    package func readAhead(until deadline: MonotonicTime?) async {
+        let isFit = state.withLock { state in
+            !state.isReleased && !state.isCancelled && !state.hasFailed && state.ahead == nil
+                && state.phase == .receivingBody && state.writer.map { $0.hasFinished } ?? true
+        }
+        guard isFit, gate?.isPaused != true, !isHeldBack(.down) else { return }
+        let bound = connection.payloadByteCountBound
+        guard bound <= Exchange.readAheadLimit || bound == .max else { return }
+        var bytes: [UInt8] = []
+        var failure: ExchangeError.Cause?
+        do throws(ExchangeError) {
+            reading: while bytes.count < Exchange.readAheadLimit {
+                let room = max(1, min(8192, bound, Exchange.readAheadLimit - bytes.count))
+                let piece = try readBodyAtOnce(upTo: room)
+                bytes += piece
+                if isFinished { break }
+                if piece.isEmpty {
+                    guard let deadline, MonotonicTime.now() < deadline else { break reading }
+                    do throws(TransportError) {
+                        try await connection.stream.waitUntilReadable(until: deadline)
+                    } catch {
+                        // Whatever ended the wait ends the next attempt as well, but for the deadline.
+                        break reading
+                    }
+                }
+            }
+        } catch {
+            failure = error.cause
+        }
+        guard !bytes.isEmpty || failure != nil else { return }
+        let ahead = BodyAhead(bytes, failure: failure)
+        state.withLock { ($0.ahead, $0.aheadOffset) = (ahead, 0) }
+        hasReadAhead.store(true, ordering: .releasing)
+    }
+
+    /// Keeps the connection out of its pool's limits while code of the program runs; `nil` when it has been given back.
+    package func exemption() -> Exemption? {
+        isFinished ? nil : Exemption(lease, loop: loop)
     }
 }

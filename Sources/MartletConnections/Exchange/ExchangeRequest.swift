@@ -69,3 +69,52 @@ package struct ExchangeClocks: Sendable {
         return instant < totalDeadline ? (instant, clock) : (totalDeadline, .total)
     }
 }
+
+/// When the parts of an exchange happened, and how many bytes moved.
+package struct ExchangeTimeline: Sendable {
+    /// When the first byte of the request was about to be written.
+    package var sendingBegan: MonotonicTime?
+    /// When the last byte of the request had been written.
+    package var requestSent: MonotonicTime?
+    /// When the final head had come.
+    package var headReceived: MonotonicTime?
+    /// When the body was complete.
+    package var bodyReceived: MonotonicTime?
+    /// Bytes written: head, framing and body.
+    package var sentByteCount: UInt64 = 0
+    /// Bytes of the body received, before any content coding is undone.
+    package var receivedBodyByteCount: UInt64 = 0
+
+    /// A timeline on which nothing has happened.
+    package init() {}
+}
+
+/// Where the bytes of a request's body come from.
+package protocol BodySource: AnyObject, Sendable {
+    /// The next bytes; `nil` after the last. Empty arrays are passed over.
+    ///
+    /// Called by one task, one call at a time. When that task is cancelled it should return or throw soon.
+    func next() async throws -> [UInt8]?
+}
+
+/// A request's body as an exchange sends it.
+package enum OutgoingBody: Sendable {
+    /// No body, and no framing field.
+    case none
+    /// Bytes in memory.
+    case bytes([UInt8])
+    /// Bytes as they come: framed by a length that must be met exactly, else in chunks.
+    case source(any BodySource, length: UInt64?)
+}
+
+/// What pauses a transfer: asked before each write and each read.
+///
+/// A paused transfer reads nothing, so that the peer is held by the TCP window (RFC 9293 §3.8.6).
+package protocol TransferGate: AnyObject, Sendable {
+    /// Whether the transfer is paused now.
+    var isPaused: Bool { get }
+
+    /// Returns when the transfer is not paused, or was cancelled, or the deadline has passed, or the waiting task was
+    /// cancelled.
+    func waitWhilePaused(until deadline: MonotonicTime, on loop: EventLoop) async
+}

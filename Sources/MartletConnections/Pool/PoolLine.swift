@@ -118,3 +118,33 @@ struct PoolLine: Sendable {
         table.records[entries[right].waiter].positions[role.rawValue] = right
     }
 }
+
+/// The order in which waiting requests are served; the smallest rank first.
+struct PoolRank: Comparable, Sendable {
+    /// When the request came, plus one ageing interval for each level it is below the highest.
+    var due: UInt64
+    /// How many levels the request is below the highest.
+    var behind: UInt64
+    /// The number of the request, or of one that goes before its equals, what lies between that and the largest.
+    var turn: UInt64
+
+    /// Orders by due time, then by priority, then by turn.
+    static func < (left: PoolRank, right: PoolRank) -> Bool {
+        if left.due != right.due { return left.due < right.due }
+        if left.behind != right.behind { return left.behind < right.behind }
+        return left.turn < right.turn
+    }
+}
+
+/// Which of the requests that wait for a connection, and are equally urgent, is served first.
+public enum WaitingOrder: String, Hashable, Codable, Sendable, CaseIterable {
+    /// Who came first; the default.
+    case firstComeFirstServed
+
+    /// Who came last: for what somebody looks at right now, such as the pictures of a list that is scrolled.
+    ///
+    /// It holds among requests of one priority that came within one ``PoolLimits/ageingInterval``: one that has waited
+    /// longer is the more urgent for it, and so nobody is passed over without end. With an interval of `nil` newcomers
+    /// always go first; with zero nobody ever does.
+    case lastComeFirstServed
+}

@@ -1,5 +1,5 @@
-import MartletTransport
-import MartletWire
+package import MartletTransport
+package import MartletWire
 
 /// One CONNECT request on a connection to a proxy, and its answer (RFC 9110 §9.3.6).
 ///
@@ -154,5 +154,97 @@ struct ConnectExchange {
             refusal.isBodyComplete = false
         }
         return .refused(refusal, isReusable: refusal.isBodyComplete && machine.isReusable)
+    }
+}
+
+/// A proxy's answer to CONNECT that was no tunnel: its own words, never to be taken for the server's.
+package struct TunnelRefusal: Sendable {
+    /// The head.
+    package var head: ResponseHead
+    /// The heads that came before it: interim ones, and those of the answers after which the proxy was asked again.
+    package var earlier: [ResponseHead]
+    /// What came of the body, at most ``bodyLimit`` bytes.
+    package var body: [UInt8]
+    /// Whether that is all of it.
+    package var isBodyComplete: Bool
+
+    /// The most that is kept of a body: 64 KiB, far above any page of an error. It stops a proxy from filling the memory.
+    package static let bodyLimit = 64 * 1024
+
+    /// A refusal.
+    package init(
+        head: ResponseHead, earlier: [ResponseHead] = [], body: [UInt8], isBodyComplete: Bool
+    ) {
+        self.head = head
+        self.earlier = earlier
+        self.body = body
+        self.isBodyComplete = isBodyComplete
+    }
+}
+
+/// Why a proxy that was reached did not open a way to the server.
+package enum ProxyFault: Error, Sendable, CustomStringConvertible {
+    /// An HTTP proxy answered CONNECT with something else than 2xx.
+    case refused(TunnelRefusal)
+    /// What an HTTP proxy said is not HTTP, breaks its rules, or ended too early.
+    case wire(WireError)
+    /// A SOCKS proxy refused, or broke the rules.
+    case socks(Socks5Fault)
+    /// The connection to the proxy broke before the tunnel stood.
+    case lost(TransportError)
+
+    /// Whether the connection ended or failed before a byte of an answer.
+    var isConnectionLoss: Bool {
+        switch self {
+        case .lost(.system), .lost(.closed), .lost(.tls): true
+        case .wire(let error): error.code == .emptyResponse
+        default: false
+        }
+    }
+
+    /// What the proxy did. Nothing that it sent is repeated but the status.
+    package var description: String {
+        switch self {
+        case .refused(let refusal) where refusal.head.status == 407:
+            "it wants credentials, or others than it was given: it answered CONNECT with 407"
+        case .refused(let refusal): "it answered CONNECT with \(refusal.head.status)"
+        case .wire(let error): "its answer to CONNECT cannot be used: \(error)"
+        case .socks(let fault): fault.description
+        case .lost(.system(let error)): "the connection to it broke before the tunnel stood: \(error)"
+        case .lost(.tls(let error)): "the connection to it broke before the tunnel stood: \(error)"
+        case .lost: "the connection to it ended before the tunnel stood"
+        }
+    }
+}
+
+/// Runs a ``Socks5Machine`` on a connection to a proxy.
+struct Socks5Handshake {
+    let machine: Socks5Machine
+    /// When the tunnel must stand.
+    let deadline: MonotonicTime
+
+    /// Exchanges bytes until the tunnel stands; not a byte of it is read. The stream is left open.
+    func run(on stream: any ByteStream) async throws(ProxyFault) {
+        var machine = machine
+        var effects = machine.start()
+        while true {
+            let bytes: [UInt8]?
+            do throws(TransportError) {
+                try await stream.send(effects.send, until: deadline)
+                if machine.isEstablished { return }
+                bytes = try await stream.receive(atMost: machine.wantedByteCount, until: deadline)
+            } catch {
+                throw .lost(error)
+            }
+            guard let bytes else {
+                guard let fault = machine.receiveEndOfStream() else { return }
+                throw .socks(fault)
+            }
+            do throws(Socks5Fault) {
+                effects = try machine.receive(bytes)
+            } catch {
+                throw .socks(error)
+            }
+        }
     }
 }

@@ -96,3 +96,97 @@ public final class Download: Sendable {
     /// Changes its place among those that wait.
     public func setPriority(_ priority: DownloadPriority) async { await controller.setPriority(priority) }
 }
+
+/// What a download is known by, in other processes too.
+public struct DownloadID: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
+    /// The number.
+    public let number: UInt64
+
+    /// An identity by its number.
+    public init(_ number: UInt64) {
+        self.number = number
+    }
+
+    /// Orders by number: those that were added first come first.
+    public static func < (left: DownloadID, right: DownloadID) -> Bool { left.number < right.number }
+
+    /// The number.
+    public var description: String { "\(number)" }
+}
+
+/// What a download is doing.
+public enum DownloadState: Sendable {
+    /// It has its place in a queue.
+    case waiting
+    /// It runs, or waits between two tries.
+    case running
+    /// All bytes are there and are compared with the checksums.
+    case verifying
+    /// It was paused, and stays so until it is resumed, in another process too.
+    case paused
+    /// The file is there.
+    case finished(DownloadResult)
+    /// It failed; resuming it tries again.
+    case failed(HTTPError)
+    /// It was cancelled; nothing of it is left.
+    case cancelled
+
+    /// Whether it is over, unless somebody resumes it.
+    public var isOver: Bool {
+        switch self {
+        case .finished, .failed, .cancelled: true
+        case .waiting, .running, .verifying, .paused: false
+        }
+    }
+}
+
+/// The states of a download: the present one first, then each newer one. Who is slow skips what it missed, and always gets
+/// the last one. Cancelling the iterating task ends its iteration and touches nothing else.
+public struct DownloadStates: AsyncSequence, Sendable {
+    /// What iteration gives.
+    public typealias Element = DownloadState
+    /// Iteration does not fail.
+    public typealias Failure = Never
+
+    let source: NewestValue<DownloadStatus.Stamped>
+
+    /// One pass over the states.
+    public struct Iterator: AsyncIteratorProtocol {
+        let source: NewestValue<DownloadStatus.Stamped>
+        var seen: UInt64 = 0
+
+        /// The newest state that this iterator has not given yet; `nil` after the last one, or when cancelled.
+        public mutating func next() async -> DownloadState? {
+            await next(isolation: #isolation)
+        }
+
+        /// The newest state that this iterator has not given yet; `nil` after the last one, or when cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> DownloadState? {
+            guard let (version, value) = await source.next(after: seen) else { return nil }
+            seen = version
+            return value.state
+        }
+    }
+
+    /// A pass that begins with the present state.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(source: source)
+    }
+}
+
+/// How urgent a download is among those that wait.
+///
+/// Those that wait long rise, so that none waits for ever.
+public enum DownloadPriority: Int, Hashable, Sendable, Codable, Comparable, CaseIterable {
+    /// Behind the others.
+    case low = 0
+    /// As most are.
+    case normal = 1
+    /// Before the others.
+    case high = 2
+
+    /// The less urgent one first.
+    public static func < (left: DownloadPriority, right: DownloadPriority) -> Bool {
+        left.rawValue < right.rawValue
+    }
+}

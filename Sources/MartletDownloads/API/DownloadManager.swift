@@ -1,8 +1,8 @@
 public import MartletClient
-import MartletConnections
+public import MartletConnections
 package import MartletStorage
 package import MartletTransport
-package import SystemPackage
+public import SystemPackage
 
 /// Many downloads, which outlive the process.
 ///
@@ -141,5 +141,108 @@ public actor DownloadManager {
         isAllFinished.finish()
         log.end()
         isClosed.update { true }
+    }
+}
+
+/// What happens to the downloads of a ``DownloadManager``. None is ever left out for a slow subscriber. More may be added: a
+/// `switch` needs a default.
+public enum DownloadManagerEvent: Sendable {
+    /// It was added, and survives the process from here on.
+    case added(DownloadID)
+    /// It runs, for the first time or again.
+    case began(DownloadID)
+    /// Its file is there.
+    case finished(DownloadID, DownloadResult)
+    /// It failed; the others go on.
+    case failed(DownloadID, HTTPError)
+    /// It is paused, and stays so until it is resumed.
+    case paused(DownloadID)
+    /// It was cancelled, and nothing of it is left.
+    case cancelled(DownloadID)
+    /// What is known of it could not be written, or what has come of it could not be removed. It goes on in this process;
+    /// the next one that opens the directory may find it as it was before.
+    case fileFailed(DownloadID, HTTPError)
+    /// A file of the directory is damaged: it is in its folder `corrupt` now, at this path, and its download is not known any
+    /// more. What had come of it lies beside its target.
+    case itemSetAside(path: FilePath, reason: String)
+    /// A file of the directory cannot be used and was left as it is: a newer version of Martlet wrote it, or it cannot be
+    /// read at the moment.
+    case itemLeftAlone(path: FilePath, reason: String)
+    /// Every download that was added is finished, has failed or was cancelled. It comes once each time that this happens.
+    case allFinished
+}
+
+/// What happens to a download. None is ever left out for a slow subscriber.
+public enum DownloadEvent: Sendable {
+    /// A run began, with so many bytes of earlier ones.
+    case started(resumedByteCount: UInt64)
+    /// What was there cannot be used any more, and the file is fetched from its beginning.
+    case restarted(RestartReason)
+    /// Something failed that may pass; the next try comes after the delay. `failures` counts those since the last new byte.
+    case retrying(HTTPError, after: Duration, failures: Int)
+    /// All bytes are there and are compared with the checksums.
+    case verifying
+    /// The file has its name.
+    case finished(DownloadResult)
+    /// It is over without the file, for this run. What has come is kept where ``MartletClient/HTTPError/keptByteCount`` says so.
+    case failed(HTTPError)
+    /// It was paused, and what has come is kept.
+    case paused
+    /// It was cancelled.
+    case cancelled
+
+    /// Why a download began anew.
+    public enum RestartReason: String, Hashable, Sendable, Codable {
+        /// The file on the server has changed.
+        case changed
+        /// The server does not answer with parts of the file, or not with the ones asked for.
+        case rangesRefused
+        /// There is nothing by which the bytes could be known to be still those of the file.
+        case notResumable
+        /// The last 64 KiB that were there are not what the server has.
+        case overlapDiffers
+    }
+}
+
+/// How much a ``DownloadManager`` does at once. Numbers below 1 count as 1.
+public struct DownloadLimits: Hashable, Sendable, Codable {
+    /// How many files are downloaded at once; 3 by default.
+    public var files: Int
+    /// How many of them from one host; 2 by default. A host is a name and a port here, and for the connections.
+    public var perHost: Int
+    /// How many connections downloads have to one host, all together; 6 by default, as browsers have. It keeps many files
+    /// of many segments from looking like an attack.
+    public var connectionsPerHost: Int
+    /// How fast all bodies of the session may come together; `nil`, the default, for what the session's configuration says.
+    public var bandwidth: BandwidthRate?
+    /// How fast all bodies of the session may come from one host, whatever its ports; `nil`, the default, for what the
+    /// session's configuration says.
+    public var bandwidthPerHost: BandwidthRate?
+
+    /// Limits; see the properties for what they are by default.
+    public init(
+        files: Int = 3, perHost: Int = 2, connectionsPerHost: Int = 6, bandwidth: BandwidthRate? = nil,
+        bandwidthPerHost: BandwidthRate? = nil
+    ) {
+        self.files = files
+        self.perHost = perHost
+        self.connectionsPerHost = connectionsPerHost
+        self.bandwidth = bandwidth
+        self.bandwidthPerHost = bandwidthPerHost
+    }
+}
+
+extension SessionConfiguration {
+    /// The defaults, for transfers that belong to a directory rather than to whoever waits for them: no clock ends a call
+    /// because the whole of it takes long, or because others are before it.
+    ///
+    /// What outlives the process is the work of ``DownloadManager/background(directory:configuration:limits:prepare:)``.
+    public static var background: SessionConfiguration {
+        var configuration = SessionConfiguration.default
+        configuration.timeouts.total = nil
+        configuration.timeouts.poolWait = nil
+        // What reconnecting costs is nothing to them, so that a network that comes back slowly is waited for.
+        configuration.timeouts.connect = .seconds(30)
+        return configuration
     }
 }

@@ -1,5 +1,6 @@
 public import MartletClient
 public import MartletConnections
+public import SystemPackage
 
 /// How one file is downloaded.
 public struct DownloadOptions: Sendable {
@@ -84,4 +85,100 @@ public struct DownloadOptions: Sendable {
         self.headers = headers
         self.request = request
     }
+}
+
+/// Options are encoded without secrets: the fields `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` of
+/// ``headers``, and of ``request`` what its own coding leaves out, are not written. Keys that are not known are ignored; those
+/// that are missing have their default.
+extension DownloadOptions: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case segments, checksum, collision, resumption, retry, stallTimeout, checkpointInterval, bandwidth
+        case sequentialWindow, byteLimit, keepsRemoteTime, headers, request
+    }
+
+    /// Reads options.
+    /// - Throws: `DecodingError`, also for a checksum that has not as many bytes as its function gives.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        segments = try container.decodeIfPresent(Int.self, forKey: .segments) ?? segments
+        if let given = try container.decodeIfPresent(Checksum.self, forKey: .checksum) {
+            guard let checksum = Checksum(given.algorithm, given.bytes) else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .checksum, in: container,
+                    debugDescription: "not as many bytes as \(given.algorithm.rawValue) gives")
+            }
+            self.checksum = checksum
+        }
+        collision = try container.decodeIfPresent(Collision.self, forKey: .collision) ?? collision
+        resumption = try container.decodeIfPresent(Resumption.self, forKey: .resumption) ?? resumption
+        retry = try container.decodeIfPresent(DownloadRetry.self, forKey: .retry) ?? retry
+        stallTimeout = try container.decodeIfPresent(Duration.self, forKey: .stallTimeout) ?? stallTimeout
+        checkpointInterval =
+            try container.decodeIfPresent(Duration.self, forKey: .checkpointInterval) ?? checkpointInterval
+        bandwidth = try container.decodeIfPresent(BandwidthRate.self, forKey: .bandwidth)
+        sequentialWindow = try container.decodeIfPresent(ByteCount.self, forKey: .sequentialWindow)
+        byteLimit = try container.decodeIfPresent(ByteCount.self, forKey: .byteLimit) ?? byteLimit
+        keepsRemoteTime = try container.decodeIfPresent(Bool.self, forKey: .keepsRemoteTime) ?? false
+        headers = try container.decodeIfPresent(HTTPFields.self, forKey: .headers) ?? headers
+        request = try container.decodeIfPresent(RequestOptions.self, forKey: .request) ?? request
+    }
+
+    /// Writes the options, without secrets.
+    /// - Throws: `EncodingError.invalidValue` where a closure chooses the proxy, and for a validator of ``request``.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(segments, forKey: .segments)
+        try container.encodeIfPresent(checksum, forKey: .checksum)
+        try container.encode(collision, forKey: .collision)
+        try container.encode(resumption, forKey: .resumption)
+        try container.encode(retry, forKey: .retry)
+        try container.encode(stallTimeout, forKey: .stallTimeout)
+        try container.encode(checkpointInterval, forKey: .checkpointInterval)
+        try container.encodeIfPresent(bandwidth, forKey: .bandwidth)
+        try container.encodeIfPresent(sequentialWindow, forKey: .sequentialWindow)
+        if byteLimit != .unlimited { try container.encode(byteLimit, forKey: .byteLimit) }
+        if keepsRemoteTime { try container.encode(true, forKey: .keepsRemoteTime) }
+        let headers = headers.withoutSecrets
+        if !headers.isEmpty { try container.encode(headers, forKey: .headers) }
+        try container.encode(request, forKey: .request)
+    }
+}
+
+/// How often and when a download tries again after a failure that may pass.
+///
+/// Counted are failures since the last byte that was new: a download that gets ahead may fail any number of times. Passing
+/// failures are those of ``MartletClient/RetryPolicy``, a stall, and the statuses 408, 425, 429, 500, 502, 503 and 504. Before each
+/// try passes a random part of a span that doubles (full jitter), or what `Retry-After` says.
+public struct DownloadRetry: Hashable, Sendable, Codable {
+    /// How many failures in a row are borne; 5 by default, 0 for none.
+    public var attempts: Int
+    /// The span before the first repetition; 500 ms by default.
+    public var firstDelay: Duration
+    /// The longest span; 30 s by default.
+    public var longestDelay: Duration
+    /// The longest `Retry-After` that is waited for in full, and what is waited for in place of a longer one; 2 minutes
+    /// by default.
+    public var longestRetryAfter: Duration
+
+    /// The settings; see the properties for what they are by default.
+    public init(
+        attempts: Int = 5, firstDelay: Duration = .milliseconds(500), longestDelay: Duration = .seconds(30),
+        longestRetryAfter: Duration = .seconds(120)
+    ) {
+        self.attempts = attempts
+        self.firstDelay = firstDelay
+        self.longestDelay = longestDelay
+        self.longestRetryAfter = longestRetryAfter
+    }
+}
+
+/// Where a download goes.
+public enum DownloadTarget: Hashable, Sendable, Codable {
+    /// To a file of this name, whose folder must exist.
+    case file(FilePath)
+    /// Into a folder that must exist, under the name that the server proposes (`Content-Disposition`, RFC 6266), else that
+    /// of the URL's path; made safe, so that it is never outside of the folder, nor hidden. `download` where there is
+    /// none.
+    case folder(FilePath)
 }

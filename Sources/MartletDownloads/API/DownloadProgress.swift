@@ -1,3 +1,7 @@
+public import MartletClient
+import MartletTransport
+public import SystemPackage
+
 /// How far a download has come: a state, not an event.
 public struct DownloadProgress: Hashable, Sendable {
     /// Bytes of the file that are there, those of earlier runs included.
@@ -31,5 +35,68 @@ public struct DownloadProgress: Hashable, Sendable {
         guard let totalByteCount, bytesPerSecond > 0, stalled == .zero else { return nil }
         let seconds = Double(totalByteCount - min(totalByteCount, completedByteCount)) / bytesPerSecond
         return .seconds(min(seconds, 1e9))
+    }
+}
+
+/// How far a download has come: the present value first, then newer ones. Who is slow skips what it missed, and always gets
+/// the last one. Cancelling the iterating task ends its iteration and touches nothing else.
+public struct DownloadProgressSequence: AsyncSequence, Sendable {
+    /// What iteration gives.
+    public typealias Element = DownloadProgress
+    /// Iteration does not fail.
+    public typealias Failure = Never
+
+    let source: NewestValue<DownloadProgress>
+
+    /// One pass over the values.
+    public struct Iterator: AsyncIteratorProtocol {
+        let source: NewestValue<DownloadProgress>
+        var seen: UInt64 = 0
+
+        /// The newest value that this iterator has not given yet; `nil` after the last one, or when cancelled.
+        public mutating func next() async -> DownloadProgress? {
+            await next(isolation: #isolation)
+        }
+
+        /// The newest value that this iterator has not given yet; `nil` after the last one, or when cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> DownloadProgress? {
+            guard let (version, value) = await source.next(after: seen) else { return nil }
+            seen = version
+            return value
+        }
+    }
+
+    /// A pass that begins with the present value.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(source: source)
+    }
+}
+
+/// A download that is complete.
+public struct DownloadResult: Hashable, Sendable {
+    /// The file.
+    public var path: FilePath
+    /// Its length in bytes.
+    public var byteCount: UInt64
+    /// How much of it came in earlier runs.
+    public var resumedByteCount: UInt64
+    /// Bytes of bodies that this run received, those that had to be thrown away included.
+    public var receivedByteCount: UInt64
+    /// The checksums that it was compared with.
+    public var verified: [Checksum]
+    /// Where it came from, behind redirects, without user info.
+    public var url: HTTPURL
+
+    /// A result.
+    public init(
+        path: FilePath, byteCount: UInt64, resumedByteCount: UInt64 = 0, receivedByteCount: UInt64,
+        verified: [Checksum] = [], url: HTTPURL
+    ) {
+        self.path = path
+        self.byteCount = byteCount
+        self.resumedByteCount = resumedByteCount
+        self.receivedByteCount = receivedByteCount
+        self.verified = verified
+        self.url = url
     }
 }

@@ -66,3 +66,14 @@ extension HTTPSession {
         return Download(id: SoleDownload.nextID(), status: status, controller: controller)
     }
 }
+
+extension HTTPURL {
+    /// Parses the URL of a download.
+    init(downloading text: String) throws(HTTPError) {
+        do throws(HTTPURL.ParseError) {
+            self = try HTTPURL(text)
+        } catch {
+            throw HTTPError(.invalidURL, phase: .preparing, message: error.description, underlying: error)
+        }
+    }
+}

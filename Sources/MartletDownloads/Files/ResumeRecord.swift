@@ -1,6 +1,8 @@
-package import MartletStorage
 import MartletClient
+package import MartletStorage
+package import MartletTransport
 import MartletWire
+import Synchronization
 
 /// What is known of the bytes that a download has left, so that another run can go on with them.
 ///
@@ -173,5 +175,98 @@ package struct ResumeRecord: Hashable, Sendable {
         _ reader: inout RecordReader, _ field: String
     ) throws(RecordReader.Fault) -> String? {
         try reader.flag(field) ? try reader.text(limit: 65_536, field) : nil
+    }
+}
+
+/// Which records lie in folders, so that many downloads into one folder do not each list all that is in it.
+///
+/// A list is good for a second. What this process writes is known at once; a record that another process leaves may be missed
+/// for that long, and its download then begins anew.
+package final class FolderRecords: Sendable {
+    private struct List {
+        var names: [String]
+        var time: MonotonicTime
+    }
+
+    private struct State {
+        /// Behind the folders' paths.
+        var lists: [String: List] = [:]
+        /// How often records were written.
+        var changeCount: UInt64 = 0
+    }
+
+    /// Of all downloads of this process.
+    package static let shared = FolderRecords()
+    /// For how long a list is good.
+    package static let lifetime = Duration.seconds(1)
+
+    /// Guards the above: workers that list and write, and tasks that look.
+    private let state = Mutex(State())
+
+    /// None are known.
+    package init() {}
+
+    /// The names of the records in a folder, sorted, if they are known; the folder is the process's own where it is empty.
+    package func names(known folder: String, now: MonotonicTime = .now()) -> [String]? {
+        state.withLock { state in
+            guard let list = state.lists[folder], now.since(list.time) < FolderRecords.lifetime else {
+                return nil
+            }
+            return list.names
+        }
+    }
+
+    /// The names of the records in a folder, sorted. It is listed where they are not known, which blocks.
+    package func names(
+        in folder: String, _ files: any FileSystem, now: MonotonicTime = .now()
+    ) throws(StorageError) -> [String] {
+        if let names = names(known: folder, now: now) { return names }
+        let changeCount = state.withLock { $0.changeCount }
+        let names = try files.names(inFolder: folder.isEmpty ? "." : folder)
+            .filter { $0.hasSuffix(PartNames.recordSuffix) }.sorted()
+        state.withLock { state in
+            // What was written while it was listed may be missing.
+            guard state.changeCount == changeCount else { return }
+            state.lists = state.lists.filter { now.since($0.value.time) < FolderRecords.lifetime }
+            state.lists[folder] = List(names: names, time: now)
+        }
+        return names
+    }
+
+    /// A record was written in a folder: it has to be listed again.
+    package func forget(_ folder: String) {
+        state.withLock { state in
+            state.changeCount += 1
+            state.lists[folder] = nil
+        }
+    }
+}
+
+/// By what a file is known again that has got another name meanwhile.
+package struct FileMark: Hashable, Sendable {
+    /// Its number in its file system.
+    package var number: UInt64
+    /// The number of its file system, which a restart of the machine may change.
+    package var device: UInt64
+    /// When it was written last, in nanoseconds since 1970; a power cut may take it back.
+    package var modificationTime: Int64
+
+    /// A mark, part by part.
+    package init(number: UInt64, device: UInt64, modificationTime: Int64) {
+        self.number = number
+        self.device = device
+        self.modificationTime = modificationTime
+    }
+
+    /// The mark of a file.
+    package init(_ status: FileStatus) {
+        self.init(
+            number: status.identity, device: status.device, modificationTime: status.modificationTime)
+    }
+
+    /// Whether a file is this one. Of what may change while nobody looks, one has to be as it was.
+    package func isOf(_ status: FileStatus) -> Bool {
+        status.kind == .file && status.identity == number
+            && (status.device == device || status.modificationTime == modificationTime)
     }
 }

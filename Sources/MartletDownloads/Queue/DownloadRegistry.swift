@@ -1,4 +1,7 @@
+package import MartletClient
+package import MartletConnections
 import Synchronization
+package import SystemPackage
 
 /// The downloads that can be seen of a manager, by their numbers, for whoever looks from outside of it.
 final class DownloadRegistry: Sendable {
@@ -49,6 +52,62 @@ final class DownloadRegistry: Sendable {
             case .waiting, .paused, .finished, .failed, .cancelled: break
             }
             status.end()
+        }
+    }
+}
+
+/// What a manager asks of a download: one file, as often as it is run.
+package protocol DownloadRunning: Sendable {
+    /// Runs until the file is there. Cancelling the task keeps what has come and throws `CancellationError`.
+    /// - Parameter noting: Told what is to be known of the file before it gets its name; returns when that is on the disk.
+    /// - Throws: An ``HTTPError``; `CancellationError`; what `noting` throws.
+    func run(noting: @escaping DownloadJob.Noting) async throws -> DownloadResult
+    /// Says where the file is now, before the next run.
+    func move(to url: HTTPURL)
+    /// Changes how fast it may go, at once.
+    func setBandwidth(_ rate: BandwidthRate?)
+    /// Removes what has come; not while it runs.
+    func discard() async throws
+    /// The file's name, once it is known.
+    var path: FilePath? { get }
+}
+
+/// Makes what runs a download.
+package typealias DownloadFactory =
+    @Sendable (DownloadJob.Plan, DownloadStatus, any ConnectionSlots) -> any DownloadRunning
+
+/// Where a managed download comes from and goes to, for those who look.
+final class DownloadPlace: Sendable {
+    private struct State {
+        var url: HTTPURL
+        var target: DownloadTarget
+        var path: FilePath?
+
+        init(_ item: DownloadItem) {
+            (url, target, path) = (item.place.withoutUserInfo, item.target, item.path)
+        }
+    }
+
+    /// Guards the above: the manager, and whoever looks.
+    private let state: Mutex<State>
+
+    init(_ item: DownloadItem) {
+        state = Mutex(State(item))
+    }
+
+    /// Takes up what has changed.
+    func update(_ item: DownloadItem) {
+        let new = State(item)
+        state.withLock { $0 = new }
+    }
+
+    var url: HTTPURL { state.withLock { $0.url } }
+    var target: DownloadTarget { state.withLock { $0.target } }
+    /// The file's name, once it is known.
+    var path: FilePath? {
+        state.withLock { state in
+            if case .file(let path) = state.target { return state.path ?? path }
+            return state.path
         }
     }
 }

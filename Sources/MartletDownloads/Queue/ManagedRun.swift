@@ -1,8 +1,8 @@
-import MartletClient
+public import MartletClient
 import MartletConnections
 import MartletTransport
 import Synchronization
-import SystemPackage
+public import SystemPackage
 
 /// One run of a managed download: what makes it stop, and what waits for its end.
 final class ManagedRun: Sendable {
@@ -153,5 +153,91 @@ final class ManagedRun: Sendable {
             await order.named(path)
             return
         }
+    }
+}
+
+/// What the handle of a managed download does goes to its manager, which the handle keeps.
+struct ManagedDownload: Download.Controller {
+    let id: DownloadID
+    let place: DownloadPlace
+    let manager: DownloadManager
+
+    var url: HTTPURL { place.url }
+    var target: DownloadTarget { place.target }
+    var path: FilePath? { place.path }
+
+    func pause() async { await manager.pause(id) }
+
+    func resume(from url: HTTPURL?) async throws { try await manager.resume(id, at: url) }
+
+    func cancel() async { await manager.cancel(id) }
+
+    func setPriority(_ priority: DownloadPriority) async { await manager.setPriority(priority, of: id) }
+}
+
+extension DownloadJob: DownloadRunning {}
+
+extension DownloadManager {
+    /// Opens a directory of downloads, and goes on with those that are not over.
+    ///
+    /// - Parameters:
+    ///   - session: What makes the requests.
+    ///   - directory: The folder; it is made, with those above it, where it is missing. Nobody but its owner may be able to
+    ///     write to it.
+    ///   - limits: How much is done at once.
+    ///   - prepare: Called at the beginning of each run with the fields of its requests and the place of the file, to add
+    ///     what is not kept on disk, such as `Authorization`; what it throws fails the download.
+    /// - Throws: An ``MartletClient/HTTPError``: `.alreadyInProgress` where another manager has the directory, in this process
+    ///   or another one; `.fileFailed` where it belongs to another user, others may write to it, or it cannot be used.
+    public init(
+        session: HTTPSession, directory: FilePath, limits: DownloadLimits = DownloadLimits(),
+        prepare: (@Sendable (inout HTTPFields, HTTPURL) async throws -> Void)? = nil
+    ) async throws {
+        try await self.init(
+            session: session, directory: directory, limits: limits, prepare: prepare,
+            make: { plan, status, slots in
+                DownloadJob(plan, session: session, slots: slots, status: status)
+            })
+    }
+
+    /// Opens a directory of downloads with a session of its own: transfers in the background, which belong to the directory
+    /// and outlive the process. Whoever opens it next goes on with them, and ``allFinished`` says when all are over.
+    ///
+    /// - Parameters:
+    ///   - directory: The folder; else as ``init(session:directory:limits:prepare:)``.
+    ///   - configuration: The session's; ``MartletClient/SessionConfiguration/background`` by default.
+    ///   - limits: How much is done at once.
+    ///   - prepare: As with that initialiser.
+    /// - Throws: As that initialiser.
+    public static func background(
+        directory: FilePath, configuration: SessionConfiguration = .background,
+        limits: DownloadLimits = DownloadLimits(),
+        prepare: (@Sendable (inout HTTPFields, HTTPURL) async throws -> Void)? = nil
+    ) async throws -> DownloadManager {
+        try await DownloadManager(
+            session: HTTPSession(configuration: configuration), directory: directory, limits: limits,
+            prepare: prepare)
+    }
+}
+
+extension DownloadStatus {
+    /// Ends what is told of the download: it can no longer change.
+    func end() {
+        progress.finish()
+        states.finish()
+        events.end()
+    }
+
+    /// Says how far the download has come, while no run says it.
+    /// - Parameter isFinished: Whether a run is over, rather than one to come.
+    func settleProgress(isFinished: Bool = true, _ change: (inout DownloadProgress) -> Void = { _ in }) {
+        var value = progress.value
+        change(&value)
+        value.isFinished = isFinished
+        value.bytesPerSecond = 0
+        value.connectionCount = 0
+        value.stalled = .zero
+        let settled = value
+        progress.update { settled }
     }
 }

@@ -2,7 +2,7 @@ import Glibc
 package import MartletClient
 package import MartletConnections
 package import MartletStorage
-import MartletTransport
+package import MartletTransport
 import Synchronization
 package import SystemPackage
 
@@ -350,6 +350,99 @@ package final class DownloadJob: Sendable {
             return try files.status(at: path).kind
         } catch {
             return nil
+        }
+    }
+}
+
+/// Tells runs twenty times a second that time has passed: one clock for all of a process, so that short downloads do not make
+/// and end a timer each.
+final class DownloadClock: Sendable {
+    private struct State {
+        var listeners: [UInt64: @Sendable () -> Void] = [:]
+        var lastNumber: UInt64 = 0
+        var isGoing = false
+    }
+
+    /// The clock of all downloads.
+    static let shared = DownloadClock()
+    /// How often it tells.
+    private static let interval = Duration.milliseconds(50)
+
+    /// Guards the above: runs that begin and end, and the clock's task.
+    private let state = Mutex(State())
+
+    /// How many it tells.
+    var listenerCount: Int { state.withLock { $0.listeners.count } }
+
+    /// Tells one more from now on, first within a twentieth of a second.
+    /// - Parameter tell: Returns at once.
+    /// - Returns: By what it is removed.
+    func add(_ tell: @escaping @Sendable () -> Void) -> UInt64 {
+        let (number, mustGo) = state.withLock { state in
+            state.lastNumber += 1
+            state.listeners[state.lastNumber] = tell
+            let mustGo = !state.isGoing
+            state.isGoing = true
+            return (state.lastNumber, mustGo)
+        }
+        // Detached, since it is nobody's in particular: it ends when nobody listens any more.
+        if mustGo { Task.detached { await self.go() } }
+        return number
+    }
+
+    /// Tells one no more.
+    func remove(_ number: UInt64) {
+        state.withLock { $0.listeners[number] = nil }
+    }
+
+    private func go() async {
+        while true {
+            try? await Task.sleep(for: DownloadClock.interval)
+            let listeners = state.withLock { state in
+                state.isGoing = !state.listeners.isEmpty
+                return Array(state.listeners.values)
+            }
+            if listeners.isEmpty { return }
+            for tell in listeners { tell() }
+        }
+    }
+}
+
+/// The events of a download.
+package typealias DownloadEventLog = EventLog<DownloadEvent>
+
+/// What can be seen of a download from outside, over all of its runs.
+package final class DownloadStatus: Sendable {
+    /// A state and which in the line of states it is.
+    package struct Stamped: Equatable, Sendable {
+        /// Its number in the line of states.
+        package var number: UInt64
+        /// The state.
+        package var state: DownloadState
+
+        package static func == (left: Stamped, right: Stamped) -> Bool { left.number == right.number }
+    }
+
+    /// The newest progress.
+    package let progress = NewestValue(DownloadProgress())
+    /// The newest state.
+    package let states: NewestValue<Stamped>
+    /// What has happened.
+    package let events = DownloadEventLog()
+    private let lastNumber = Atomic<UInt64>(1)
+
+    /// The status of a download that is in a state.
+    package init(_ state: DownloadState = .waiting) {
+        states = NewestValue(Stamped(number: 1, state: state))
+    }
+
+    /// The newest state.
+    package var state: DownloadState { states.value.state }
+
+    /// Goes over to a state.
+    package func become(_ state: DownloadState) {
+        states.update {
+            Stamped(number: lastNumber.add(1, ordering: .relaxed).newValue, state: state)
         }
     }
 }

@@ -120,3 +120,78 @@ public struct ImageInfoReader: Sendable {
         }
     }
 }
+
+extension ImageInfo {
+    /// What a file, or the beginning of one, says about its image.
+    ///
+    /// - Throws: An ``ImageError`` with the place of what is wrong.
+    public init(
+        _ bytes: some Collection<UInt8>, limits: ImageLimits = .default
+    ) throws(ImageError) {
+        var reader = ImageInfoReader(limits: limits)
+        try reader.feed(bytes)
+        self = try reader.finish()
+    }
+}
+
+/// What is known so far of a file.
+struct ImageFacts: Sendable {
+    /// The size; nil until it was read.
+    var size: ImageSize?
+    /// The orientation; nil until Exif data said it.
+    var orientation: ImageOrientation?
+    /// The number of frames, once it is known.
+    var frameCount: Int?
+    /// Whether it is animated, once it is known.
+    var isAnimated: Bool?
+    /// Whether the pixels begin here, so that nothing more of the head follows.
+    var hasHead = false
+}
+
+/// The reader of one format, behind its signature.
+protocol ImageFileReader: Sendable {
+    /// Takes what it can of the bytes.
+    ///
+    /// - Returns: Whether to go on at once: false when more bytes are needed.
+    mutating func step(_ bytes: inout ImageBytes, _ facts: inout ImageFacts) throws(ImageError) -> Bool
+
+    /// Whether nothing that follows would be looked at.
+    var isDone: Bool { get }
+}
+
+/// How files of each format begin.
+enum ImageSignature {
+    private static let all: [(ImageFormat, [UInt8?])] = [
+        (.png, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),
+        (.jpeg, [0xFF, 0xD8, 0xFF]),
+        (.gif, [0x47, 0x49, 0x46, 0x38, 0x37, 0x61]),
+        (.gif, [0x47, 0x49, 0x46, 0x38, 0x39, 0x61]),
+        (.webp, Array("RIFF".utf8) + [nil, nil, nil, nil] + Array("WEBP".utf8)),
+    ]
+
+    /// The format of a file; nil as long as there may be several.
+    static func format(of bytes: ImageBytes) throws(ImageError) -> ImageFormat? {
+        var isPossible = false
+        for (format, signature) in all {
+            let count = min(signature.count, bytes.count)
+            let matches = (0..<count).allSatisfy { signature[$0] == nil || signature[$0] == bytes.byte($0) }
+            guard matches else { continue }
+            if count == signature.count { return format }
+            isPossible = true
+        }
+        guard isPossible else {
+            throw ImageError(.unknownFormat, at: 0, "the first bytes are those of no format that is known")
+        }
+        return nil
+    }
+
+    /// A reader at the beginning of a file of a format.
+    static func reader(of format: ImageFormat) -> any ImageFileReader {
+        switch format {
+        case .png: PNGReader()
+        case .jpeg: JPEGReader()
+        case .gif: GIFReader()
+        case .webp: WebPReader()
+        }
+    }
+}

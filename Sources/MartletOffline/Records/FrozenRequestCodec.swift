@@ -1,3 +1,4 @@
+import MartletClient
 package import MartletStorage
 
 /// The form of a frozen request's file: a ``RecordEnvelope`` named `MRTo`, and what is known of the request.
@@ -25,5 +26,198 @@ package enum FrozenRequestCodec {
         try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in
             try request(&reader, version)
         }
+    }
+}
+
+// What is known of a request, field by field.
+extension FrozenRequestCodec {
+    // MARK: Writing
+
+    static func write(_ request: FrozenRequest, to writer: inout RecordWriter, version: UInt16 = 2) {
+        writer.write(request.id.number)
+        writer.write(counted: request.lane.utf8)
+        write(request.tag, to: &writer)
+        writer.write(counted: request.method.utf8)
+        writer.write(counted: request.url.absoluteForm.utf8)
+        write(request.fields, to: &writer)
+        writer.write(UInt16(truncatingIfNeeded: request.secretFields.count))
+        for name in request.secretFields { writer.write(counted: name.utf8) }
+        write(request.idempotencyKey, to: &writer)
+        write(request.contentType, to: &writer)
+        write(request.body, to: &writer)
+        writer.write(request.submitted)
+        writer.write(request.expires)
+        writer.write(request.attempts)
+        switch request.stage {
+        case .waiting: writer.write(UInt8(0))
+        case .sending: writer.write(UInt8(1))
+        case .dead(let letter):
+            writer.write(UInt8(2))
+            write(letter, to: &writer)
+        case .uncertain(let letter):
+            writer.write(UInt8(3))
+            write(letter, to: &writer)
+        }
+        guard version >= 2 else { return }
+        writer.write(request.bootDeadline != nil)
+        if let deadline = request.bootDeadline {
+            writer.write(counted: deadline.boot.utf8)
+            writer.write(deadline.milliseconds)
+        }
+    }
+
+    private static func write(_ text: String?, to writer: inout RecordWriter) {
+        writer.write(text != nil)
+        if let text { writer.write(counted: text.utf8) }
+    }
+
+    private static func write(_ fields: HTTPFields, to writer: inout RecordWriter) {
+        writer.write(UInt16(truncatingIfNeeded: fields.count))
+        for field in fields {
+            writer.write(counted: field.name.rawName.utf8)
+            // As they stand on the wire, be they UTF-8 or not.
+            writer.write(counted: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
+        }
+    }
+
+    private static func write(_ body: FrozenBody, to writer: inout RecordWriter) {
+        switch body {
+        case .none: writer.write(UInt8(0))
+        case .inline(let bytes):
+            writer.write(UInt8(1))
+            writer.write(counted: bytes)
+        case .own(let mark):
+            writer.write(UInt8(2))
+            write(mark, to: &writer)
+        case .file(let path, let mark):
+            writer.write(UInt8(3))
+            writer.write(counted: path.utf8)
+            write(mark, to: &writer)
+        }
+    }
+
+    private static func write(_ mark: FrozenBody.FileMark, to writer: inout RecordWriter) {
+        writer.write(mark.byteCount)
+        writer.write(counted: mark.digest)
+    }
+
+    private static func write(_ letter: OfflineDeadLetter, to writer: inout RecordWriter) {
+        writer.write(counted: letter.reason.rawValue.utf8)
+        writer.write(counted: letter.message.utf8)
+        writer.write(UInt16(truncatingIfNeeded: letter.statusCode ?? 0))
+        write(letter.fields, to: &writer)
+        writer.write(counted: letter.body)
+    }
+
+    // MARK: Reading
+
+    static func request(
+        _ reader: inout RecordReader, _ version: UInt16
+    ) throws(RecordReader.Fault) -> FrozenRequest {
+        let id = OfflineID(try reader.number("number"))
+        let lane = try reader.text(limit: textLimit, "lane")
+        let tag = try optionalText(&reader, "tag")
+        let method = try reader.text(limit: textLimit, "method")
+        guard HTTPRequest.Method(rawValue: method) != nil else { throw reader.fault("method") }
+        let url = try url(&reader)
+        let fields = try fields(&reader)
+        var secretFields: [String] = []
+        let count: UInt16 = try reader.number("secret fields")
+        for _ in 0..<count { secretFields.append(try reader.text(limit: textLimit, "secret field")) }
+        let key = try optionalText(&reader, "key")
+        let contentType = try optionalText(&reader, "content type")
+        let body = try body(&reader)
+        let submitted: Int64 = try reader.number("submission")
+        let expires: Int64 = try reader.number("expiry")
+        var request = FrozenRequest(
+            id: id, lane: lane, method: method, url: url, fields: fields, submitted: submitted,
+            expires: expires)
+        request.tag = tag
+        request.secretFields = secretFields
+        request.idempotencyKey = key
+        request.contentType = contentType
+        request.body = body
+        request.attempts = try reader.number("attempts")
+        let stage: UInt8 = try reader.number("state")
+        switch stage {
+        case 0: request.stage = .waiting
+        case 1: request.stage = .sending
+        case 2: request.stage = .dead(try letter(&reader))
+        case 3: request.stage = .uncertain(try letter(&reader))
+        default: throw reader.fault("state")
+        }
+        if version >= 2, try reader.flag("deadline") {
+            request.bootDeadline = BootDeadline(
+                boot: try reader.text(limit: 256, "boot"), milliseconds: try reader.number("deadline"))
+        }
+        return request
+    }
+
+    private static func optionalText(
+        _ reader: inout RecordReader, _ field: String
+    ) throws(RecordReader.Fault) -> String? {
+        try reader.flag(field) ? try reader.text(limit: textLimit, field) : nil
+    }
+
+    private static func url(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPURL {
+        let text = try reader.text(limit: textLimit, "URL")
+        // One without user info and fragment, as is written.
+        guard let url = try? HTTPURL(text, pathAsIs: true), url.user == nil, url.password == nil,
+            url.fragment == nil
+        else {
+            throw reader.fault("URL")
+        }
+        return url
+    }
+
+    private static func fields(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPFields {
+        let count: UInt16 = try reader.number("fields")
+        guard count <= fieldLimit else { throw reader.fault("fields") }
+        var fields = HTTPFields()
+        for _ in 0..<count {
+            guard let name = HTTPField.Name(try reader.text(limit: textLimit, "field name")) else {
+                throw reader.fault("field name")
+            }
+            let value = try reader.counted(limit: textLimit, "field value")
+            fields.append(HTTPField(name: name, value: value))
+        }
+        return fields
+    }
+
+    private static func body(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FrozenBody {
+        let kind: UInt8 = try reader.number("body")
+        switch kind {
+        case 0: return .none
+        case 1: return .inline(Array(try reader.counted(limit: byteLimit, "body")))
+        case 2: return .own(try mark(&reader))
+        case 3:
+            let path = try reader.text(limit: textLimit, "path")
+            guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw reader.fault("path") }
+            return .file(path, try mark(&reader))
+        default: throw reader.fault("body")
+        }
+    }
+
+    private static func mark(
+        _ reader: inout RecordReader
+    ) throws(RecordReader.Fault) -> FrozenBody.FileMark {
+        let byteCount: UInt64 = try reader.number("length")
+        let digest = Array(try reader.counted(limit: 32, "digest"))
+        guard digest.count == 32 else { throw reader.fault("digest") }
+        return FrozenBody.FileMark(byteCount: byteCount, digest: digest)
+    }
+
+    private static func letter(
+        _ reader: inout RecordReader
+    ) throws(RecordReader.Fault) -> OfflineDeadLetter {
+        // A reason of a later version is a refusal all the same.
+        let reason =
+            OfflineDeadLetter.Reason(rawValue: try reader.text(limit: textLimit, "reason")) ?? .refused
+        let message = try reader.text(limit: textLimit, "message")
+        let status: UInt16 = try reader.number("status")
+        let fields = try fields(&reader)
+        let body = Array(try reader.counted(limit: OfflineDeadLetter.bodyLimit, "answer"))
+        return OfflineDeadLetter(
+            reason, message: message, statusCode: status == 0 ? nil : Int(status), fields: fields, body: body)
     }
 }

@@ -1,3 +1,6 @@
+import Glibc
+import Synchronization
+
 /// The calls by which files are read and written, one system call each, so that tests can make any of them fail.
 ///
 /// All of them block: they belong on a worker, never on the pool of Swift's tasks. `EINTR` is dealt with behind this
@@ -68,5 +71,115 @@ extension FileSystem {
             written += try writeSome(
                 bytes.extracting(droppingFirst: written), to: file, at: offset &+ UInt64(written))
         }
+    }
+}
+
+extension FileSystem {
+    /// Makes a folder that is its owner's alone (0700), if nothing has its name.
+    ///
+    /// - Parameter withParents: whether folders above it may be made, too.
+    package func makeFolder(_ path: String, withParents: Bool) throws(StorageError) {
+        do throws(StorageError) {
+            try makeFolder(path)
+        } catch  where error.code == EEXIST {
+            return
+        } catch  where error.code == ENOENT && withParents {
+            let parts = path.split(separator: "/").dropLast()
+            guard !parts.isEmpty else { throw error }
+            try makeFolder((path.hasPrefix("/") ? "/" : "") + parts.joined(separator: "/"), withParents: true)
+            try makeFolder(path)
+        }
+    }
+}
+
+/// What a file is opened for. A symbolic link in the last place is followed by none of them.
+package enum FileOpening: Sendable {
+    /// For reading what is there. A pipe in its place is opened at once and does not hang.
+    case reading
+    /// For reading and writing a file that must not be there yet, and is its owner's alone (0600).
+    case creating
+    /// For reading and writing a file that is made, its owner's alone, where it is missing.
+    case updating
+    /// As ``updating``, but a file that is made is for whom the process's mask lets read it (0666).
+    case sharing
+    /// As ``creating``, but the file is for whom the process's mask lets read it (0666).
+    case creatingShared
+}
+
+/// What the file system says of a file.
+package struct FileStatus: Equatable, Sendable {
+    /// What kind of thing has the name.
+    package enum Kind: Sendable {
+        /// A regular file.
+        case file
+        /// A folder.
+        case folder
+        /// A symbolic link, pipe, socket or device.
+        case other
+    }
+
+    /// What it is.
+    package var kind: Kind
+    /// Its length in bytes.
+    package var byteCount: UInt64
+    /// The bytes it occupies: its blocks, as `du` counts them.
+    package var allocatedByteCount: UInt64
+    /// Its number in its file system: another file of the same name has another one.
+    package var identity: UInt64
+    /// The number of its file system, as long as that is mounted.
+    package var device: UInt64
+    /// When it was written last, in nanoseconds since 1970.
+    package var modificationTime: Int64
+    /// Who may do what with it.
+    package var access: FileAccess
+
+    /// A status, part by part.
+    package init(
+        kind: Kind, byteCount: UInt64, allocatedByteCount: UInt64, identity: UInt64, device: UInt64 = 0,
+        modificationTime: Int64, access: FileAccess
+    ) {
+        self.kind = kind
+        self.byteCount = byteCount
+        self.allocatedByteCount = allocatedByteCount
+        self.identity = identity
+        self.device = device
+        self.modificationTime = modificationTime
+        self.access = access
+    }
+}
+
+/// A file that is open, until it is closed, or nobody holds it any more.
+///
+/// Closing it lets go of the lock that was taken on it.
+package final class OpenFile: Sendable {
+    /// The path it was opened by; it may have another name since, or none.
+    package let path: String
+    let descriptor: Int32
+    /// Set once, by whoever closes it.
+    private let isClosed = Atomic(false)
+    /// Set by whoever takes its lock, and never reset: to let go of a lock that is none does no harm.
+    private let wasLocked = Atomic(false)
+
+    init(path: String, descriptor: Int32) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Notes that its lock was taken.
+    func noteLock() {
+        wasLocked.store(true, ordering: .releasing)
+    }
+
+    /// Closes it at once. Nobody may use it any more: the number of its descriptor is another file's next.
+    package func close() {
+        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        // The lock ends with the last copy of the descriptor, and a process that is being started elsewhere in this one has
+        // a copy until it is another program: whoever comes next would find a lock of nobody's.
+        if wasLocked.load(ordering: .acquiring) { _ = flock(descriptor, LOCK_UN) }
+        _ = Glibc.close(descriptor)
     }
 }

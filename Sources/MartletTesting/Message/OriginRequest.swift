@@ -99,3 +99,127 @@ public struct OriginRequest: Sendable {
         try await interim(response)
     }
 }
+
+/// The body of a request: chunks of bytes as they arrive, without chunked framing.
+///
+/// It is read from the connection as it is asked for, so a handler that stops asking stops the sender. One
+/// reader may read it, once, until the response is complete.
+public struct OriginRequestBody: AsyncSequence, Sendable {
+    /// A piece of the body; never empty.
+    public typealias Element = [UInt8]
+
+    private let reader: RequestReader
+    private let serial: Int
+
+    /// The length that Content-Length declares; `nil` for a chunked body, 0 for none.
+    public let declaredLength: UInt64?
+
+    init(reader: RequestReader, serial: Int, declaredLength: UInt64?) {
+        self.reader = reader
+        self.serial = serial
+        self.declaredLength = declaredLength
+    }
+
+    /// The fields behind a chunked body; none before its end.
+    public var trailers: OriginFields { reader.trailers(serial: serial) }
+
+    /// Starts reading, or goes on where an earlier iterator stopped.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(reader: reader, serial: serial)
+    }
+
+    /// Reads the body piece by piece.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let reader: RequestReader
+        fileprivate let serial: Int
+
+        /// The next piece; `nil` at the end.
+        /// - Throws: ``OriginError/malformedRequest(_:)``, ``OriginError/disconnected(_:)``,
+        ///   ``OriginError/bodyNotReadable``.
+        public mutating func next() async throws -> [UInt8]? {
+            try await reader.nextChunk(serial: serial)
+        }
+    }
+}
+
+/// What a handler may know of the connection a request came on.
+public struct OriginPeer: Sendable, Hashable {
+    /// The connection's number, from 1.
+    public let number: Int
+    /// The client's address, such as `127.0.0.1:50123`; `memory` for a mock transport.
+    public let remoteAddress: String
+    /// `TLSv1.2` or `TLSv1.3`; `nil` on a plain connection.
+    public let tlsVersion: String?
+    /// Whether the TLS handshake resumed an earlier session.
+    public let isResumed: Bool
+    /// The protocol that ALPN chose; `nil` when the client offered none.
+    public let applicationProtocol: String?
+    /// The name that the client asked for (SNI); `nil` when it sent none.
+    public let serverName: String?
+    /// The client's certificate in DER; empty where it showed none.
+    public let clientCertificate: [UInt8]
+
+    /// The common name in the client's certificate; `nil` without one.
+    public var clientCommonName: String? {
+        CertificateSubject.commonName(inDER: clientCertificate)
+    }
+}
+
+/// The parts of a request target (RFC 9112 §3.2).
+struct RequestTarget {
+    let path: String
+    let query: String?
+
+    init(_ target: String) {
+        var rest = Substring(target)
+        if let scheme = rest.firstRange(of: "://"), !rest.hasPrefix("/") {
+            // Absolute form, as sent to proxies: what follows the authority counts.
+            let authority = rest[scheme.upperBound...]
+            let end = authority.firstIndex { $0 == "/" || $0 == "?" } ?? authority.endIndex
+            rest = authority[end...]
+        }
+        if let mark = rest.firstIndex(of: "?") {
+            path = String(rest[..<mark])
+            query = String(rest[rest.index(after: mark)...])
+        } else {
+            path = String(rest)
+            query = nil
+        }
+    }
+
+    var queryItems: [(name: String, value: String)] {
+        (query ?? "").split(separator: "&").map { part in
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = pair.count > 1 ? pair[1] : ""
+            return (
+                RequestTarget.decoded(pair[0], plusIsBlank: true),
+                RequestTarget.decoded(value, plusIsBlank: true)
+            )
+        }
+    }
+
+    /// Text with `%XX` decoded; bytes that are not UTF-8 become U+FFFD, and a `%` without two digits stays.
+    static func decoded(_ text: Substring, plusIsBlank: Bool = false) -> String {
+        String(decoding: decodedBytes(text, plusIsBlank: plusIsBlank), as: UTF8.self)
+    }
+
+    private static func decodedBytes(_ text: Substring, plusIsBlank: Bool) -> [UInt8] {
+        let source = Array(text.utf8)
+        var bytes: [UInt8] = []
+        var index = 0
+        while index < source.count {
+            if source[index] == UInt8(ascii: "%"), index + 2 < source.count,
+                let high = ByteClass.hexDigit(source[index + 1]),
+                let low = ByteClass.hexDigit(source[index + 2])
+            {
+                bytes.append(UInt8(high << 4 | low))
+                index += 3
+            } else {
+                let isBlank = plusIsBlank && source[index] == UInt8(ascii: "+")
+                bytes.append(isBlank ? ByteClass.space : source[index])
+                index += 1
+            }
+        }
+        return bytes
+    }
+}

@@ -1,4 +1,6 @@
+import FoundationEssentials
 import MartletTransport
+import MartletWire
 import Synchronization
 
 /// One connection's stream, with the bytes that were read from it and not used yet.
@@ -204,5 +206,41 @@ final class OriginChannel: Sendable {
             // The client did not wait for the end.
         }
         close()
+    }
+}
+
+extension ByteStream {
+    /// Tries to read, and appends what came to an array.
+    /// - Parameter byteCount: The most bytes to take.
+    func read(upTo byteCount: Int, appendingTo bytes: inout [UInt8]) throws(TransportError) -> ReadOutcome {
+        let result = unsafe withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 16) {
+            buffer -> Result<ReadOutcome, TransportError> in
+            do throws(TransportError) {
+                let outcome = unsafe try read(into: buffer)
+                if case .bytes(let count) = outcome {
+                    unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                }
+                return .success(outcome)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}
+
+/// The value of the Date field, written anew once a second.
+final class OriginClock: Sendable {
+    private let last = Mutex((second: Int64.min, text: ""))
+
+    init() {}
+
+    /// The present, as HTTP writes it.
+    var date: String {
+        let second = Int64(Date().timeIntervalSince1970.rounded(.down))
+        return last.withLock { last in
+            if last.second != second { last = (second, HTTPDate(secondsSinceEpoch: second).text) }
+            return last.text
+        }
     }
 }

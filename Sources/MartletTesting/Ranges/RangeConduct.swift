@@ -86,3 +86,213 @@ package struct RangeConduct: Sendable {
             length: version.byteCount)
     }
 }
+
+/// What a range origin does to the answers of some requests.
+package struct RangeAct: Sendable {
+    /// Which requests it is done to.
+    package var applies: @Sendable (RangeRequest) -> Bool
+    /// What is done to the answer.
+    package var change: @Sendable (inout RangeAnswer) -> Void
+
+    /// An act.
+    package init(
+        on applies: @escaping @Sendable (RangeRequest) -> Bool,
+        _ change: @escaping @Sendable (inout RangeAnswer) -> Void
+    ) {
+        self.applies = applies
+        self.change = change
+    }
+
+    /// Changes each answer.
+    package static func always(_ change: @escaping @Sendable (inout RangeAnswer) -> Void) -> RangeAct {
+        RangeAct(on: { _ in true }, change)
+    }
+
+    /// Changes the answer to one request, by its number.
+    package static func onRequest(
+        _ number: Int, _ change: @escaping @Sendable (inout RangeAnswer) -> Void
+    ) -> RangeAct {
+        RangeAct(on: { $0.number == number }, change)
+    }
+
+    /// Changes the answers to requests for parts.
+    package static func onRanges(_ change: @escaping @Sendable (inout RangeAnswer) -> Void) -> RangeAct {
+        RangeAct(on: { $0.range != nil }, change)
+    }
+
+    /// Changes the answers to requests for what is behind the first byte.
+    package static func onResumptions(_ change: @escaping @Sendable (inout RangeAnswer) -> Void) -> RangeAct {
+        RangeAct(on: { $0.isResumption }, change)
+    }
+
+    /// Ends the connection in the body of the answer to one request.
+    package static func cut(
+        request number: Int, after byteCount: UInt64, by kind: OriginFault.Kind = .close
+    ) -> RangeAct {
+        .onRequest(number) { $0.fault = OriginFault(kind, afterBodyBytes: byteCount) }
+    }
+
+    /// Holds the answer to one request: behind so many bytes the signal `name` is raised and `name go` is awaited.
+    package static func hold(request number: Int, after byteCount: UInt64, _ name: String) -> RangeAct {
+        .onRequest(number) { $0.gate = (name, byteCount) }
+    }
+
+    /// Answers requests from one number on in another way altogether.
+    package static func answer(
+        from number: Int, through last: Int = .max, _ response: OriginResponse
+    ) -> RangeAct {
+        RangeAct(on: { $0.number >= number && $0.number <= last }) { $0.replacement = response }
+    }
+}
+
+/// What a range origin is about to answer: the right answer at first, which a ``RangeAct`` may change into any other.
+package struct RangeAnswer: Sendable {
+    /// The status: 200, 206 or 416 at first.
+    package var status: Int
+    /// The fields, without those that the framing adds.
+    package var fields: OriginFields
+    /// Which bytes of the version are sent.
+    package var body: Range<UInt64>
+    /// How many bytes are sent behind the body that nobody promised.
+    package var surplus: UInt64 = 0
+    /// Bytes that are sent in place of the version's; `nil` for these.
+    package var contents: [UInt8]?
+    /// The Content-Length, right or wrong; `nil` for what ``framing`` says.
+    package var declaredByteCount: UInt64?
+    /// How the body's length is told.
+    package var framing = OriginFraming.automatic
+    /// What goes wrong on purpose.
+    package var fault: OriginFault?
+    /// How fast the body is sent; `nil`: as fast as the client takes it.
+    package var pace: RangePace?
+    /// Behind so many bytes of the body, the signal of this name is raised, and the one of this name with ` go` behind it is
+    /// awaited.
+    package var gate: (name: String, byteCount: UInt64)?
+    /// An answer of another kind altogether, in place of all of the above.
+    package var replacement: OriginResponse?
+    /// The bounds asked for, where there are any.
+    package let asked: Range<UInt64>?
+    /// The version.
+    package let version: RangeVersion
+
+    init(to request: RangeRequest, of version: RangeVersion, by conduct: RangeConduct) {
+        self.version = version
+        framing = conduct.framing
+        pace = conduct.pace
+        fields = conduct.fields
+        if let entityTag = version.entityTag { fields["ETag"] = entityTag }
+        if let lastModified = version.lastModified {
+            fields["Last-Modified"] = RangeConduct.date(lastModified)
+        }
+        if let date = conduct.date { fields["Date"] = RangeConduct.date(date) }
+        switch conduct.decision(on: request, version) {
+        case .part(let range, let total):
+            status = 206
+            body = range
+            asked = range
+            fields["Content-Range"] = RangeAnswer.contentRange(range, total)
+        case .unsatisfiable(let total):
+            status = 416
+            body = 0..<0
+            asked = nil
+            fields["Content-Range"] = "bytes */\(total)"
+        case .whole, .notModified, .preconditionFailed:
+            status = 200
+            body = 0..<version.byteCount
+            asked = nil
+        }
+    }
+
+    /// Content-Range as it is to be.
+    package static func contentRange(_ range: Range<UInt64>, _ total: UInt64) -> String {
+        "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)"
+    }
+
+    /// Sends another part than the one asked for, and says so.
+    package mutating func send(_ range: Range<UInt64>) {
+        body = range
+        fields["Content-Range"] = RangeAnswer.contentRange(range, version.byteCount)
+    }
+}
+
+/// How fast a range origin sends on each connection.
+package struct RangePace: Hashable, Sendable {
+    /// Bytes a second, at least 1.
+    package var bytesPerSecond: Int
+    /// How many bytes of an answer are sent at this pace before ``laterBytesPerSecond`` holds.
+    package var changesAfter: UInt64?
+    /// Bytes a second from then on, at least 1.
+    package var laterBytesPerSecond: Int
+
+    /// A pace, which may change once in each answer.
+    package init(_ bytesPerSecond: Int, changingAfter count: UInt64? = nil, to later: Int? = nil) {
+        self.bytesPerSecond = max(1, bytesPerSecond)
+        changesAfter = count
+        laterBytesPerSecond = max(1, later ?? bytesPerSecond)
+    }
+
+    /// The pause behind a piece that ends at an offset of the answer.
+    package func pause(after count: Int, endingAt offset: UInt64) -> Duration {
+        let isLater = changesAfter.map { offset > $0 } ?? false
+        return .seconds(Double(count) / Double(isLater ? laterBytesPerSecond : bytesPerSecond))
+    }
+
+    /// How much is sent at once: a twentieth of a second's worth, and at most 64 KiB.
+    package func pieceSize(at offset: UInt64) -> Int {
+        let isLater = changesAfter.map { offset >= $0 } ?? false
+        return min(64 << 10, max(1, (isLater ? laterBytesPerSecond : bytesPerSecond) / 20))
+    }
+}
+
+/// A request to a range origin, and what became of it.
+package struct RangeRequest: Sendable {
+    /// Its number among all requests of the conduct, from 1.
+    package var number: Int
+    /// The number of the connection it came on, from 1.
+    package var connection: Int
+    /// The method, as sent.
+    package var method: String
+    /// The request target, as sent.
+    package var target: String
+    /// The fields, as sent.
+    package var fields: OriginFields
+    /// The value of Range; `nil` without one.
+    package var range: String?
+    /// The first byte asked for: 0 where there is no Range, `nil` where it cannot be read or counts from the end.
+    package var start: UInt64?
+    /// The last byte asked for; `nil` where it is open.
+    package var end: UInt64?
+    /// The value of If-Range; `nil` without one.
+    package var ifRange: String?
+    /// The status of the answer.
+    package var status = 0
+    /// The Content-Range of the answer, joined where there were several; `nil` for none.
+    package var contentRange: String?
+    /// Which version the answer was of, from 0; `nil` where it was of none.
+    package var version: Int?
+    /// How many bytes of the body were handed to the system.
+    package var sentByteCount: UInt64 = 0
+
+    /// Whether it asks for bytes behind the first.
+    package var isResumption: Bool { range != nil && start != 0 }
+
+    init(_ request: OriginRequest, number: Int) {
+        self.number = number
+        connection = request.connection.number
+        method = request.method
+        target = request.target
+        fields = request.fields
+        range = request.fields["Range"]
+        ifRange = request.fields["If-Range"]
+        (start, end) = RangeRequest.bounds(of: range)
+    }
+
+    /// The bounds of a single range of bytes.
+    private static func bounds(of field: String?) -> (start: UInt64?, end: UInt64?) {
+        guard let field else { return (0, nil) }
+        guard field.hasPrefix("bytes=") else { return (nil, nil) }
+        let parts = field.dropFirst("bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return (nil, nil) }
+        return (UInt64(parts[0]), UInt64(parts[1]))
+    }
+}

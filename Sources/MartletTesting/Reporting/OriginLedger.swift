@@ -219,3 +219,56 @@ public final class OriginLedger: Sendable {
         }
     }
 }
+
+/// What a test origin has counted so far.
+public struct OriginCounts: Sendable, Hashable {
+    /// Connections accepted since the start; one whose TLS handshake failed counts too.
+    public internal(set) var connections = 0
+    /// Connections open now.
+    public internal(set) var openConnections = 0
+    /// TLS handshakes that failed, as when the client refused the certificate.
+    public internal(set) var failedHandshakes = 0
+    /// Request heads received.
+    public internal(set) var requests = 0
+    /// Responses sent to their last byte.
+    public internal(set) var responses = 0
+    /// Bytes received, heads included and TLS's own excluded.
+    public internal(set) var bytesReceived: UInt64 = 0
+    /// Bytes handed to the system to send; counted as the bytes received.
+    public internal(set) var bytesSent: UInt64 = 0
+}
+
+/// The head of a request that a test origin received.
+public struct RecordedRequest: Sendable, Hashable {
+    /// The connection it came on, from 1.
+    public let connectionNumber: Int
+    /// Its place on that connection, from 1.
+    public let requestNumber: Int
+    /// The method, as sent.
+    public let method: String
+    /// The request target, as sent.
+    public let target: String
+    /// `1.1` or `1.0`.
+    public let version: String
+    /// The fields, as sent.
+    public let fields: OriginFields
+}
+
+/// What ``OriginHandler/upload`` tells of a body, in JSON.
+public struct UploadReport: Codable, Sendable, Hashable {
+    /// The body's length in bytes.
+    public var length: UInt64
+    /// Its CRC-32 as eight hexadecimal digits; see ``CRC32``.
+    public var crc32: String
+
+    /// Reads a body to its end, holding no more than a piece of it.
+    init(_ body: OriginRequestBody) async throws {
+        length = 0
+        var checksum = CRC32()
+        for try await chunk in body {
+            length += UInt64(chunk.count)
+            checksum.update(with: chunk)
+        }
+        crc32 = checksum.text
+    }
+}

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import MartletTransport
-import SystemPackage
+public import SystemPackage
 
 /// The files of a directory, as an origin serves them: with ranges, validators, types by extension, an index
 /// for directories, and no way out of the directory, be it by `..` or by a symbolic link.
@@ -100,5 +100,146 @@ struct FileSite: Sendable {
 
     private static func isDirectory(_ path: String) -> Bool {
         (try? FilePath(path).stat().type) == .directory
+    }
+}
+
+/// An open file of the test origin; every call runs on a worker thread, since file systems block.
+struct ServedFile: Sendable {
+    private let descriptor: FileDescriptor
+    private let path: FilePath
+
+    /// Opens a file for reading.
+    static func open(_ path: FilePath) async throws(OriginError) -> ServedFile {
+        let result = await BlockingWorkers.shared.run { () -> Result<FileDescriptor, OriginError> in
+            do {
+                return .success(try FileDescriptor.open(path, .readOnly, options: .closeOnExec))
+            } catch {
+                return .failure(.file("\(path): \(error)"))
+            }
+        }
+        return ServedFile(descriptor: try result.get(), path: path)
+    }
+
+    /// Reads at an offset.
+    /// - Returns: Fewer bytes than asked for near the end, none at it.
+    func read(at offset: UInt64, count: Int) async throws(OriginError) -> [UInt8] {
+        let (descriptor, path) = (descriptor, path)
+        let result = await BlockingWorkers.shared.run { () -> Result<[UInt8], OriginError> in
+            do {
+                let bytes = try unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+                    initialized = try unsafe descriptor.read(
+                        fromAbsoluteOffset: Int64(clamping: offset),
+                        into: UnsafeMutableRawBufferPointer(buffer))
+                }
+                return .success(bytes)
+            } catch {
+                return .failure(.file("\(path): \(error)"))
+            }
+        }
+        return try result.get()
+    }
+
+    /// Closes the file.
+    func close() async {
+        let descriptor = descriptor
+        await BlockingWorkers.shared.run {
+            // A descriptor opened for reading has nothing to lose at its close.
+            try? descriptor.close()
+        }
+    }
+}
+
+/// The page that lists a directory without an index of its own.
+struct DirectoryListing {
+    let path: String
+    /// The names in it; those of directories end in a slash.
+    let entries: [String]
+
+    /// The page.
+    var response: OriginResponse {
+        let lines = entries.map { name in
+            "<li><a href=\"./\(DirectoryListing.encoded(name))\">\(DirectoryListing.escaped(name))</a></li>\n"
+        }
+        let title = DirectoryListing.escaped(path)
+        return OriginResponse(
+            fields: ["Content-Type": "text/html; charset=utf-8"],
+            body: .text(
+                "<!doctype html>\n<title>\(title)</title>\n<h1>\(title)</h1>\n<ul>\n"
+                    + lines.joined() + "</ul>\n"))
+    }
+
+    /// Text as HTML shows it.
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for character in text {
+            switch character {
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "&": result += "&amp;"
+            case "\"": result += "&quot;"
+            default: result.append(character)
+            }
+        }
+        return result
+    }
+
+    /// A name as a URL's path has it (RFC 3986 §3.3); slashes stay.
+    static func encoded(_ name: String) -> String {
+        let plain = Set("-._~/".utf8)
+        var result = ""
+        for byte in name.utf8 {
+            let isAlphanumeric =
+                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+            if isAlphanumeric || plain.contains(byte) {
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return result
+    }
+}
+
+/// Media types of files by their extensions.
+enum MediaType {
+    private static let types: [String: String] = [
+        "html": "text/html; charset=utf-8", "htm": "text/html; charset=utf-8",
+        "txt": "text/plain; charset=utf-8", "md": "text/markdown; charset=utf-8",
+        "css": "text/css; charset=utf-8", "csv": "text/csv; charset=utf-8",
+        "js": "text/javascript; charset=utf-8", "json": "application/json", "xml": "application/xml",
+        "pdf": "application/pdf", "zip": "application/zip", "gz": "application/gzip",
+        "tar": "application/x-tar", "wasm": "application/wasm",
+        "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
+        "svg": "image/svg+xml", "webp": "image/webp", "ico": "image/x-icon",
+        "mp3": "audio/mpeg", "wav": "audio/wav", "mp4": "video/mp4", "webm": "video/webm",
+        "woff": "font/woff", "woff2": "font/woff2",
+    ]
+
+    /// The type of a file; `application/octet-stream` where its extension is unknown.
+    static func ofFile(_ path: String) -> String {
+        let name = path.split(separator: "/").last ?? ""
+        guard let dot = name.lastIndex(of: "."), dot > name.startIndex else {
+            return "application/octet-stream"
+        }
+        return types[name[name.index(after: dot)...].lowercased()] ?? "application/octet-stream"
+    }
+}
+
+extension OriginHandler {
+    /// The files of a directory: streamed, with ranges, validators, types by extension, and an index where a
+    /// directory has no `index.html`. Paths that lead out of the directory are refused.
+    ///
+    /// In a router it serves what the parameter `path` of its pattern stands for, as in `/files/{path...}`;
+    /// elsewhere the request's path.
+    /// - Parameters:
+    ///   - directory: The directory; it may be missing or change at any time.
+    ///   - validators: What is told of a file's version.
+    public static func files(
+        in directory: FilePath, validators: FileValidators = .strong
+    ) -> OriginHandler {
+        let site = FileSite(root: directory, validators: validators)
+        return OriginHandler { request in
+            await site.response(to: request, path: request.parameters["path"] ?? request.path)
+        }
     }
 }

@@ -1,3 +1,5 @@
+import CLinux
+import Glibc
 import Synchronization
 
 /// A value that one task waits for and another delivers, once; or a deadline, or an interruption, whichever is first.
@@ -103,4 +105,79 @@ package func waitUnlessCancelled<Value: Sendable>(
         throw CancellationError()
     }
     return try result.get()
+}
+
+/// The continuation a waiting task is resumed through, exactly once.
+///
+/// Debug builds, which the tests run, use the checked one, so that a continuation resumed twice or lost is seen; release
+/// builds use the unchecked one, which spares an allocation for every wait.
+@safe @usableFromInline
+package struct Waiter<Value: Sendable>: Sendable {
+    #if DEBUG
+        private let continuation: CheckedContinuation<Value, Never>
+        fileprivate init(_ continuation: CheckedContinuation<Value, Never>) {
+            self.continuation = continuation
+        }
+    #else
+        private let continuation: UnsafeContinuation<Value, Never>
+        fileprivate init(_ continuation: UnsafeContinuation<Value, Never>) {
+            unsafe self.continuation = continuation
+        }
+    #endif
+
+    /// Lets the task go on with a value. Never under a lock: the task may start at once.
+    @usableFromInline
+    package func resume(returning value: Value) {
+        #if DEBUG
+            continuation.resume(returning: value)
+        #else
+            unsafe continuation.resume(returning: value)
+        #endif
+    }
+}
+
+/// Suspends the task and hands its continuation to a closure, which must see to it that it is resumed exactly once.
+@usableFromInline
+package func suspend<Value: Sendable>(
+    isolation: isolated (any Actor)? = #isolation, _ body: (Waiter<Value>) -> Void
+) async -> Value {
+    #if DEBUG
+        await withCheckedContinuation(isolation: isolation) { body(Waiter($0)) }
+    #else
+        await unsafe withUnsafeContinuation(isolation: isolation) { unsafe body(Waiter($0)) }
+    #endif
+}
+
+/// A counting semaphore of the system's, to block a thread of our own on; never a thread of Swift's pool.
+///
+/// `@unchecked Sendable`: the pointer is set once, and what it points at is the system's to guard.
+@safe final class Semaphore: @unchecked Sendable {
+    private let pointer: UnsafeMutablePointer<sem_t>
+
+    init() {
+        unsafe pointer = .allocate(capacity: 1)
+        unsafe sem_init(pointer, 0, 0)
+    }
+
+    deinit {
+        unsafe sem_destroy(pointer)
+        unsafe pointer.deallocate()
+    }
+
+    /// Adds one.
+    func signal() {
+        unsafe sem_post(pointer)
+    }
+
+    /// Takes one, waiting for it if need be.
+    /// - Returns: Whether there was one before the time was up.
+    func wait(seconds: Int) -> Bool {
+        var limit = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &limit)
+        limit.tv_sec += seconds
+        while unsafe sem_timedwait(pointer, &limit) != 0 {
+            if errno != EINTR { return false }
+        }
+        return true
+    }
 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// One proxy: what it speaks, where it is, and what it is told.
 ///
 /// Connections through two proxies that differ in anything at all are never exchanged. A copy costs one reference.
@@ -146,4 +148,23 @@ extension ProxyServer: CustomStringConvertible, CustomDebugStringConvertible, Cu
 
     /// Shows ``description`` alone.
     public var customMirror: Mirror { Mirror(self, children: ["name": storage.name]) }
+}
+
+/// Who looks up the name of a server that is reached through a SOCKS proxy.
+public enum ProxyNameResolution: String, Hashable, Sendable, Codable {
+    /// This machine does, and tells the proxy an address: `socks5://`, curl's `--socks5`.
+    case resolvedLocally
+    /// The proxy does, and no name leaves this machine otherwise: `socks5h://`, curl's `--socks5-hostname`.
+    case resolvedRemotely
+}
+
+/// The variables of the process.
+package enum ProcessEnvironment {
+    /// The value of a variable; `nil` when it is not set, or empty.
+    ///
+    /// The C library forbids reading while another thread sets one, so this is for the beginnings of things.
+    package static func value(of name: String) -> String? {
+        guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
+        return unsafe String(cString: value)
+    }
 }

@@ -1,4 +1,5 @@
 import COpenSSL
+import Synchronization
 
 /// What connections with equal settings share: trusted roots, identity, versions, and the sessions to resume.
 ///
@@ -137,5 +138,73 @@ import COpenSSL
     /// A context that accepts connections as the settings say.
     package static func server(_ settings: TLSServerSettings) throws(TLSError) -> TLSContext {
         try TLSContext(server: settings)
+    }
+}
+
+/// Makes the TLS context of a set of settings once, when the first secure connection is opened.
+///
+/// Reading a bundle of roots takes milliseconds and blocks, so it happens on a worker; dials that come meanwhile wait for
+/// the same result. A failure is not kept: the file may be there next time.
+actor TLSContextLoader {
+    private let settings: TLSSettings
+    private var loading: Task<Result<TLSContext, TLSError>, Never>?
+
+    init(settings: TLSSettings) {
+        self.settings = settings
+    }
+
+    /// The context.
+    func context() async throws(TLSError) -> TLSContext {
+        if let loading {
+            let result = await loading.value
+            return try result.get()
+        }
+        let settings = settings
+        // Unstructured, since several dials wait for it and none of them owns it.
+        let task = Task {
+            await BlockingWorkers.shared.run { () -> Result<TLSContext, TLSError> in
+                do throws(TLSError) {
+                    return .success(try TLSContext(client: settings))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        }
+        loading = task
+        let result = await task.value
+        if case .failure = result { loading = nil }
+        return try result.get()
+    }
+}
+
+/// The TLS contexts of a dialer: one, unless some hosts have rules of their own. Hosts with equal settings share one.
+final class TLSContextSet: Sendable {
+    private let settings: TLSSettings
+    /// For hosts without a rule.
+    private let usual: TLSContextLoader
+    /// Guards the others; at most one for each rule.
+    private let others = Mutex<[TLSSettings: TLSContextLoader]>([:])
+
+    init(settings: TLSSettings) {
+        self.settings = settings
+        var usual = settings
+        usual.hosts = TLSHostRules()
+        self.usual = TLSContextLoader(settings: usual)
+    }
+
+    /// The context for connections to a host.
+    func context(for host: String) async throws(TLSError) -> TLSContext {
+        try await loader(for: host).context()
+    }
+
+    private func loader(for host: String) -> TLSContextLoader {
+        guard settings.hosts.rule(for: host) != nil else { return usual }
+        let own = settings.settings(for: host)
+        return others.withLock { others in
+            if let loader = others[own] { return loader }
+            let loader = TLSContextLoader(settings: own)
+            others[own] = loader
+            return loader
+        }
     }
 }

@@ -1,3 +1,5 @@
+import COpenSSL
+
 /// How TLS connections are set up and whom they trust.
 ///
 /// Two connections may share a TLS context, a pool of connections and a store of sessions only when their
@@ -83,5 +85,52 @@ public struct TLSSettings: Hashable, Sendable {
         self.keyLogFile = keyLogFile
         self.usesSessionTickets = usesSessionTickets
         self.securityLevel = securityLevel
+    }
+}
+
+/// How TLS connections are accepted; for test origins.
+package struct TLSServerSettings: Sendable {
+    /// What clients are shown.
+    package var identity: TLSIdentity
+    /// The authority whose certificates clients may show; `nil` to ask for none.
+    package var clientAuthority: PEMSource?
+    /// Whether a client without a certificate is refused.
+    package var requiresClientCertificate = false
+    /// The oldest version spoken.
+    package var minimumVersion = TLSVersion.tls12
+    /// The newest version spoken.
+    package var maximumVersion = TLSVersion.tls13
+    /// The protocols taken by ALPN, best first.
+    package var applicationProtocols = ["http/1.1"]
+    /// Whether clients get tickets to resume with.
+    package var issuesTickets = true
+
+    /// Whether keys and digests are taken that no sound server has; for origins that clients must refuse.
+    package var allowsWeakKeys = false
+
+    /// Settings with an identity, all else at its default.
+    package init(identity: TLSIdentity) {
+        self.identity = identity
+    }
+}
+
+/// A version of TLS that Martlet speaks.
+public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codable {
+    /// TLS 1.2 (RFC 5246).
+    case tls12 = 12
+    /// TLS 1.3 (RFC 8446).
+    case tls13 = 13
+
+    /// OpenSSL's number of the version.
+    var number: Int32 {
+        switch self {
+        case .tls12: TLS1_2_VERSION
+        case .tls13: TLS1_3_VERSION
+        }
+    }
+
+    /// Orders by age: the older is the smaller.
+    public static func < (left: TLSVersion, right: TLSVersion) -> Bool {
+        left.rawValue < right.rawValue
     }
 }

@@ -171,3 +171,25 @@ package struct FramingDecision: Equatable, Sendable {
         return length
     }
 }
+
+/// How the end of a message's body is found (RFC 9112 §6.3).
+package enum BodyFraming: Equatable, Sendable {
+    /// There is no body, whatever the fields say.
+    case none
+    /// The body has this many bytes, 0 to 2^63 − 1.
+    case length(UInt64)
+    /// The body is chunked.
+    case chunked
+    /// The body ends with the connection. Responses only.
+    case untilClose
+}
+
+/// Whether a message lets its connection live on (RFC 9112 §9.3).
+package enum PersistenceRule {
+    /// Decides by version and `Connection`, in any case and list form: `close` wins, HTTP/1.1 stays open, and
+    /// HTTP/1.0 only with `keep-alive`.
+    package static func persists(version: WireVersion, fields: FieldBlock) -> Bool {
+        if fields.contains("Connection", token: "close") { return false }
+        return version == .http11 || fields.contains("Connection", token: "keep-alive")
+    }
+}

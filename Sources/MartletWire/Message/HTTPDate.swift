@@ -47,3 +47,176 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
         return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
     }
 }
+
+/// A day of the Gregorian calendar, reckoned in years that begin with March so that leap days come last.
+package struct CivilDate: Equatable, Sendable {
+    static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+
+    /// The year, before 1 counted on through 0.
+    package let year: Int64
+    /// 1...12.
+    package let month: Int
+    /// 1...31.
+    package let day: Int
+
+    /// A day by its numbers, which ``isValid`` checks.
+    package init(year: Int64, month: Int, day: Int) {
+        self.year = year
+        self.month = month
+        self.day = day
+    }
+
+    /// The day a number of days after 1970-01-01.
+    init(daysSinceEpoch: Int64) {
+        // Days since 0000-03-01; an era is the 400 years after which the calendar repeats.
+        let days = daysSinceEpoch + 719_468
+        let era = (days >= 0 ? days : days - 146_096) / 146_097
+        let dayOfEra = days - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let marchMonth = (5 * dayOfYear + 2) / 153
+        day = Int(dayOfYear - (153 * marchMonth + 2) / 5 + 1)
+        month = Int(marchMonth < 10 ? marchMonth + 3 : marchMonth - 9)
+        year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    }
+
+    /// Days since 1970-01-01.
+    package var daysSinceEpoch: Int64 {
+        let marchYear = month <= 2 ? year - 1 : year
+        let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
+        let yearOfEra = marchYear - era * 400
+        let marchMonth = Int64(month > 2 ? month - 3 : month + 9)
+        let dayOfYear = (153 * marchMonth + 2) / 5 + Int64(day) - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
+    }
+
+    /// Whether month and day exist.
+    package var isValid: Bool {
+        guard (1...12).contains(month) else { return false }
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        return day >= 1 && day <= lengths[month - 1]
+    }
+}
+
+/// Reads the three forms of dates of RFC 9110 §5.6.7, byte by byte and with nothing tolerated between the
+/// parts.
+struct HTTPDateReader {
+    private let bytes: [UInt8]
+    private let ignoresCase: Bool
+    private var position = 0
+
+    /// - Parameter ignoresCase: Whether letters may be in any case.
+    init(_ bytes: [UInt8], ignoresCase: Bool = false) {
+        self.bytes = bytes
+        self.ignoresCase = ignoresCase
+    }
+
+    /// Seconds since the epoch, or nil when the text is none of the forms.
+    mutating func read(now: Int64?) -> Int64? {
+        guard let weekday = letters(), weekday.count >= 3, isWeekday(weekday) else { return nil }
+        let seconds: Int64?
+        if take(", ") {
+            seconds = weekday.count == 3 ? readIMF() : readRFC850(now: now)
+        } else {
+            seconds = weekday.count == 3 && take(" ") ? readAsctime() : nil
+        }
+        return position == bytes.count ? seconds : nil
+    }
+
+    /// `06 Nov 1994 08:49:37 GMT`
+    private mutating func readIMF() -> Int64? {
+        guard let day = number(2), take(" "), let month = month(), take(" "), let year = number(4), take(" "),
+            let clock = clock(), take(" GMT")
+        else { return nil }
+        return seconds(year: Int64(year), month: month, day: day, clock: clock)
+    }
+
+    /// `06-Nov-94 08:49:37 GMT`
+    private mutating func readRFC850(now: Int64?) -> Int64? {
+        guard let day = number(2), take("-"), let month = month(), take("-"), let short = number(2),
+            take(" "),
+            let clock = clock(), take(" GMT")
+        else { return nil }
+        guard let now else {
+            return seconds(
+                year: Int64(short < 70 ? 2000 + short : 1900 + short), month: month, day: day, clock: clock)
+        }
+        // Held within the years 68...9892, so that no clock, however wrong, overflows the reckoning.
+        let present = min(max(now, -60_000_000_000), 250_000_000_000)
+        let days = (present >= 0 ? present : present - 86_399) / 86_400
+        let presentYear = CivilDate(daysSinceEpoch: days).year
+        var year = presentYear / 100 * 100 + Int64(short)
+        if year > presentYear + 50 { year -= 100 } else if year <= presentYear - 50 { year += 100 }
+        return seconds(year: year, month: month, day: day, clock: clock)
+    }
+
+    /// `Nov  6 08:49:37 1994`
+    private mutating func readAsctime() -> Int64? {
+        guard let month = month(), take(" ") else { return nil }
+        let parsedDay = take(" ") ? number(1) : number(2)
+        guard let day = parsedDay, take(" "), let clock = clock(), take(" "), let year = number(4) else {
+            return nil
+        }
+        return seconds(year: Int64(year), month: month, day: day, clock: clock)
+    }
+
+    private func seconds(year: Int64, month: Int, day: Int, clock: Int64) -> Int64? {
+        let date = CivilDate(year: year, month: month, day: day)
+        return date.isValid ? date.daysSinceEpoch * 86_400 + clock : nil
+    }
+
+    /// `08:49:37`; a leap second counts as the second after it.
+    private mutating func clock() -> Int64? {
+        guard let hour = number(2), take(":"), let minute = number(2), take(":"), let second = number(2),
+            hour < 24, minute < 60, second <= 60
+        else { return nil }
+        return Int64(hour * 3600 + minute * 60 + second)
+    }
+
+    private mutating func month() -> Int? {
+        guard let name = letters(),
+            let index = CivilDate.months.firstIndex(where: { isSame(name, as: $0) })
+        else { return nil }
+        return index + 1
+    }
+
+    private static let longWeekdays = [
+        "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
+    ]
+
+    private func isWeekday(_ name: ArraySlice<UInt8>) -> Bool {
+        (name.count == 3 ? CivilDate.weekdays : HTTPDateReader.longWeekdays)
+            .contains { isSame(name, as: $0) }
+    }
+
+    private func isSame(_ part: ArraySlice<UInt8>, as text: String) -> Bool {
+        ignoresCase ? ByteClass.equalsIgnoringCase(part, text.utf8.span) : text.utf8.elementsEqual(part)
+    }
+
+    private mutating func letters() -> ArraySlice<UInt8>? {
+        let start = position
+        while position < bytes.count, ByteClass.lowercased(bytes[position]) &- 0x61 < 26 { position += 1 }
+        return position > start ? bytes[start..<position] : nil
+    }
+
+    private mutating func number(_ digitCount: Int) -> Int? {
+        guard position + digitCount <= bytes.count else { return nil }
+        var value = 0
+        for _ in 0..<digitCount {
+            guard let digit = ByteClass.digit(bytes[position]) else { return nil }
+            value = value * 10 + digit
+            position += 1
+        }
+        return value
+    }
+
+    private mutating func take(_ text: String) -> Bool {
+        let end = position + text.utf8.count
+        guard end <= bytes.count, isSame(bytes[position..<end], as: text) else { return false }
+        position = end
+        return true
+    }
+}

@@ -125,3 +125,93 @@ struct DomainName {
         }
     }
 }
+
+/// Which labels may stand in a name that holds right-to-left text (RFC 5893 §2).
+enum BidiRule {
+    /// The bidirectional classes the rule names.
+    enum BidiClass: UInt8 {
+        case leftToRight = 1
+        case rightToLeft
+        case arabicLetter
+        case arabicNumber
+        case europeanNumber
+        case europeanSeparator
+        case commonSeparator
+        case europeanTerminator
+        case otherNeutral
+        case boundaryNeutral
+        case nonspacingMark
+    }
+
+    /// Whether a label makes the whole name a bidirectional one.
+    static func concerns(_ label: [Unicode.Scalar]) -> Bool {
+        label.contains { scalar in
+            switch bidiClass(scalar) {
+            case .rightToLeft, .arabicLetter, .arabicNumber: true
+            default: false
+            }
+        }
+    }
+
+    /// Whether a label of a bidirectional name keeps the six conditions.
+    static func allows(_ label: [Unicode.Scalar]) -> Bool {
+        let classes = label.map(bidiClass)
+        guard let first = classes.first, !classes.contains(nil) else { return classes.isEmpty }
+        let last = classes.last { $0 != .nonspacingMark } ?? nil
+        switch first {
+        case .leftToRight:
+            guard last == .leftToRight || last == .europeanNumber else { return false }
+            return classes.allSatisfy { $0 != .rightToLeft && $0 != .arabicLetter && $0 != .arabicNumber }
+        case .rightToLeft, .arabicLetter:
+            switch last {
+            case .rightToLeft, .arabicLetter, .europeanNumber, .arabicNumber: break
+            default: return false
+            }
+            guard !(classes.contains(.europeanNumber) && classes.contains(.arabicNumber)) else {
+                return false
+            }
+            return !classes.contains(.leftToRight)
+        default:
+            return false
+        }
+    }
+
+    private static func bidiClass(_ scalar: Unicode.Scalar) -> BidiClass? {
+        BidiClass(rawValue: IDNATables.bidiClassTable[scalar])
+    }
+}
+
+/// Where the two zero-width joiners may stand (ContextJ: RFC 5892, appendix A.1 and A.2).
+enum JoinerRule {
+    /// The joining types the rule asks about; the rest do not join.
+    enum JoiningType: UInt8 {
+        case transparent = 1
+        case left = 2
+        case right = 3
+        case dual = 4
+    }
+
+    private static let virama: UInt8 = 9
+
+    /// Whether every joiner of a label stands where it changes how the label looks.
+    static func allows(_ label: [Unicode.Scalar]) -> Bool {
+        for (index, scalar) in label.enumerated() where scalar.value == 0x200C || scalar.value == 0x200D {
+            if index > 0, IDNATables.combiningClassTable[label[index - 1]] == virama { continue }
+            // Only the non-joiner has a second place: between letters that would join without it.
+            guard scalar.value == 0x200C else { return false }
+            let before = nearestType(in: label[..<index].reversed())
+            let after = nearestType(in: label[(index + 1)...])
+            guard before == .left || before == .dual, after == .right || after == .dual else { return false }
+        }
+        return true
+    }
+
+    /// The type of the first scalar that is not transparent.
+    private static func nearestType(in scalars: some Sequence<Unicode.Scalar>) -> JoiningType? {
+        for scalar in scalars {
+            let type = JoiningType(rawValue: IDNATables.joiningTypeTable[scalar])
+            if type != .transparent { return type }
+        }
+        return nil
+    }
+}

@@ -55,3 +55,65 @@ struct PartHead {
         }
     }
 }
+
+/// What stands between the parts of a form (RFC 2046 §5.1.1).
+struct MultipartBoundary: Hashable, Sendable {
+    /// The boundary: 48 characters of the 70 there may be, none of which needs quotes in `Content-Type`; or one that somebody
+    /// chose.
+    let text: String
+
+    /// Draws a boundary of 160 random bits that occurs in no part held in memory.
+    ///
+    /// That it occurs in a file by accident is as likely as guessing a key of that length.
+    init(for parts: [MultipartForm.Part], using generator: inout some RandomNumberGenerator) {
+        var boundary = MultipartBoundary(using: &generator)
+        while parts.contains(where: boundary.occurs) { boundary = MultipartBoundary(using: &generator) }
+        self = boundary
+    }
+
+    /// A boundary that somebody chose; `nil` where it can be none (RFC 2046 §5.1.1).
+    init?(_ text: String) {
+        let isValid = text.utf8.allSatisfy { byte in
+            (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || "'()+_,-./:=? ".utf8.contains(byte)
+        }
+        guard isValid, (1...70).contains(text.utf8.count), text.utf8.last != 0x20 else { return nil }
+        self.text = text
+    }
+
+    /// Draws a boundary.
+    private init(using generator: inout some RandomNumberGenerator) {
+        let digits = Array("0123456789abcdef".utf8)
+        var bytes = Array("martlet-".utf8)
+        for _ in 0..<40 { bytes.append(digits[Int.random(in: 0..<16, using: &generator)]) }
+        text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Whether a part in memory has it anywhere.
+    private func occurs(in part: MultipartForm.Part) -> Bool {
+        if contains(part.head) { return true }
+        if case .bytes(let bytes) = part.body.storage { return contains(bytes) }
+        return false
+    }
+
+    private func contains(_ bytes: [UInt8]) -> Bool {
+        let mark = Array(text.utf8)
+        guard bytes.count >= mark.count else { return false }
+        let (hay, needle) = (bytes.span, mark.span)
+        // The letter at the beginning occurs nowhere else in it: a search that fails goes on where it failed.
+        var matched = 0
+        for index in hay.indices {
+            if hay[index] == needle[matched] {
+                matched += 1
+                if matched == needle.count { return true }
+            } else {
+                matched = hay[index] == needle[0] ? 1 : 0
+            }
+        }
+        return false
+    }
+
+    /// What begins a part.
+    var opening: [UInt8] { Array("--\(text)\r\n".utf8) }
+    /// What ends the form.
+    var closing: [UInt8] { Array("--\(text)--\r\n".utf8) }
+}

@@ -268,3 +268,67 @@ extension DecodedCache: CustomStringConvertible, CustomReflectable {
     /// The same as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
+
+/// A request for a value, as it is put to the session.
+struct DecodedCall: Sendable {
+    /// What is asked for.
+    let resource: DecodedResource
+    /// How otherwise than the session.
+    let options: RequestOptions
+
+    /// A request.
+    init(_ request: HTTPRequest, secretURL: HTTPURL? = nil, options: RequestOptions) {
+        resource = DecodedResource(request, secretURL: secretURL, options: options)
+        self.options = options
+    }
+
+    /// A request for a URL.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL`.
+    init(_ url: String, headers: HTTPFields, options: RequestOptions) throws(HTTPError) {
+        let url = try HTTPSession.url(url)
+        // A request has no room for a name and a password: they go along in the URL, as in a session's `get`.
+        self.init(
+            HTTPRequest(method: .get, url: url, headerFields: headers),
+            secretURL: url.userInfo == nil ? nil : url, options: options)
+    }
+
+    /// Puts it to a session.
+    /// - Throws: An ``HTTPError``; `CancellationError`.
+    func send(through session: HTTPSession) async throws -> HTTPExchange {
+        let request = resource.request
+        guard let url = resource.secretURL else { return try await session.send(request, options: options) }
+        return try await session.send(request.method, url, headers: request.headerFields, options: options)
+    }
+}
+
+/// What a value is decoded from, as far as the request decides it: where it is, who asks with which fields, and in which
+/// form the body comes.
+struct DecodedResource: Hashable, Sendable {
+    /// The request.
+    let request: HTTPRequest
+    /// The URL with its name and password; `nil` where it has none.
+    let secretURL: HTTPURL?
+    /// Whether content codings are undone, as the options say.
+    private let decompresses: Bool?
+    /// Whether the body comes as it stands on the wire.
+    private let isRaw: Bool
+    /// Whether it ends with the connection, whatever is said of its length.
+    private let ignoresContentLength: Bool
+    /// What is not sent: `Accept-Encoding`, say, on which the body's form depends.
+    private let omittedFields: Set<HTTPField.Name>
+
+    /// What a request with these options asks for.
+    init(_ request: HTTPRequest, secretURL: HTTPURL? = nil, options: RequestOptions) {
+        self.request = request
+        self.secretURL = secretURL
+        decompresses = options.decompresses
+        isRaw = options.isRaw
+        ignoresContentLength = options.ignoresContentLength
+        omittedFields = options.omittedFields
+    }
+
+    /// Whether it is at the URL of a request, whatever the method and the fields are.
+    func isAtURL(of other: HTTPRequest) -> Bool {
+        request.path == other.path && request.authority == other.authority && request.scheme == other.scheme
+    }
+}

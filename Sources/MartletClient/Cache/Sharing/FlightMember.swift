@@ -1,4 +1,5 @@
 import MartletCache
+import MartletConnections
 import MartletTransport
 import MartletWire
 
@@ -110,5 +111,46 @@ final class FlightMember: Sendable {
             message: "the \(isTotal ? "total" : "idle") clock ran out while the cache waited for the server",
             wasSent: true, origin: call.url.origin.description, clock: isTotal ? .total : .idle,
             elapsed: MonotonicTime.now().since(call.start))
+    }
+}
+
+/// How a call wants its transfer made: who joins another's has that one's clocks, rate and place in the queue.
+struct FlightPace: Hashable {
+    /// The clocks but the total one, which each call has for itself.
+    private let timeouts: Timeouts
+    private let bandwidth: BandwidthLimit
+    /// The number of the calls that are under one limit with it.
+    private let bandwidthGroup: UInt64?
+    private let priority: RequestPriority
+    private let order: WaitingOrder
+
+    /// That of a call.
+    init(_ call: Call) {
+        let options = call.options
+        var timeouts = call.timeouts
+        timeouts.total = nil
+        self.timeouts = timeouts
+        bandwidth = options.bandwidth
+        bandwidthGroup = options.bandwidthGroup?.number
+        priority = options.priority ?? call.settings.configuration.priority
+        order = options.order ?? call.settings.configuration.order
+    }
+}
+
+/// Up to which size pieces of a body are gathered into one, in bytes: a server may send them byte by byte, and each would
+/// cost as much as a large one.
+private let gatheredByteCount = 16 * 1024
+
+extension RangeReplaceableCollection
+where Element == [UInt8], Self: BidirectionalCollection & MutableCollection {
+    /// Adds a piece, to the last one where both are small.
+    mutating func gather(_ bytes: [UInt8]) {
+        guard !isEmpty else { return append(bytes) }
+        let last = index(before: endIndex)
+        if self[last].count + bytes.count <= gatheredByteCount {
+            self[last] += bytes
+        } else {
+            append(bytes)
+        }
     }
 }

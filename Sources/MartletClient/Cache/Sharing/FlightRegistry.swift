@@ -1,4 +1,5 @@
 import MartletCache
+import MartletConnections
 import MartletTransport
 import MartletWire
 import Synchronization
@@ -176,5 +177,22 @@ final class FlightRegistry: Sendable {
             guard state[key] === flight else { return }
             state.retire(key)
         }
+    }
+}
+
+/// Lets an exchange be paused by whoever takes it over, once somebody does.
+final class FlightGate: TransferGate {
+    /// Set when the exchange is taken over, read by its tasks.
+    private let holder = Mutex<TransferControl?>(nil)
+
+    /// Hands the exchange over to a call.
+    func pass(to control: TransferControl) {
+        holder.withLock { $0 = control }
+    }
+
+    var isPaused: Bool { holder.withLock { $0 }?.isPaused ?? false }
+
+    func waitWhilePaused(until deadline: MonotonicTime, on loop: EventLoop) async {
+        await holder.withLock { $0 }?.waitWhilePaused(until: deadline, on: loop)
     }
 }

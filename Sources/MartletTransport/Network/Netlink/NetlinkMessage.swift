@@ -82,3 +82,95 @@ package struct NetlinkMessage: Hashable, Sendable {
         return code == .min ? .max : abs(code)
     }
 }
+
+/// The attributes behind the fixed part of a message: each a length, a type, and so many bytes.
+package struct NetlinkAttributes: Sendable {
+    /// One of them.
+    package struct Attribute: Hashable, Sendable {
+        /// Its type, without the two bits that say what its bytes are like.
+        package var type: UInt16
+        /// Its bytes.
+        package var value: ArraySlice<UInt8>
+
+        /// Its bytes as a number.
+        func number<Number: FixedWidthInteger & UnsignedInteger>(_ field: String) throws(NetlinkFault)
+            -> Number
+        {
+            try NetlinkNumber.read(from: value, at: 0, field)
+        }
+
+        /// Its bytes as text, up to the zero that ends it.
+        func text() -> String {
+            String(decoding: value.prefix { $0 != 0 }, as: UTF8.self)
+        }
+    }
+
+    /// All of them, in order.
+    package let all: [Attribute]
+
+    /// Reads attributes.
+    ///
+    /// Fewer than four bytes behind the last one are padding, as the kernel has it.
+    /// - Throws: Where a length is less than its own header's, or more than there is.
+    package init(_ bytes: ArraySlice<UInt8>) throws(NetlinkFault) {
+        var all: [Attribute] = []
+        var rest = bytes
+        while rest.count >= 4 {
+            let length: UInt16 = try NetlinkNumber.read(from: rest, at: 0, "rtattr.length")
+            let count = Int(length)
+            guard count >= 4, count <= rest.count else {
+                throw NetlinkFault("rtattr.length", at: rest.startIndex)
+            }
+            let type: UInt16 = try NetlinkNumber.read(from: rest, at: 2, "rtattr.type")
+            all.append(Attribute(type: type & 0x3FFF, value: rest.prefix(count).dropFirst(4)))
+            rest = rest.dropFirst(NetlinkMessage.aligned(count))
+        }
+        self.all = all
+    }
+}
+
+/// Bytes that are no netlink message, or none of the kind they say they are.
+package struct NetlinkFault: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What could not be read, such as `nlmsghdr.length`.
+    package let field: String
+    /// The byte of the datagram it was noticed at, from 0.
+    package let offset: Int
+
+    /// A fault of a field.
+    package init(_ field: String, at offset: Int) {
+        self.field = field
+        self.offset = offset
+    }
+
+    /// The field and its place.
+    package var description: String { "netlink: \(field) is malformed at byte \(offset)" }
+}
+
+/// Numbers as netlink has them: in the machine's own order of bytes.
+enum NetlinkNumber {
+    /// Reads a number out of bytes that may be too few.
+    /// - Parameter offset: Counted from the start of the slice; not negative.
+    static func read<Number: FixedWidthInteger & UnsignedInteger>(
+        _ type: Number.Type = Number.self, from bytes: ArraySlice<UInt8>, at offset: Int, _ field: String
+    ) throws(NetlinkFault) -> Number {
+        let count = Number.bitWidth / 8
+        guard offset >= 0, bytes.count >= count, bytes.count - count >= offset else {
+            throw NetlinkFault(field, at: bytes.endIndex)
+        }
+        var value: Number = 0
+        for place in 0..<count {
+            #if _endian(little)
+                let index = bytes.startIndex + offset + count - 1 - place
+            #else
+                let index = bytes.startIndex + offset + place
+            #endif
+            value = value << 8 | Number(bytes[index])
+        }
+        return value
+    }
+
+    /// The bytes of a number.
+    static func bytes(of number: some FixedWidthInteger & UnsignedInteger) -> [UInt8] {
+        unsafe withUnsafeBytes(of: number) { unsafe [UInt8]($0) }
+    }
+}

@@ -1,3 +1,5 @@
+import COpenSSL
+
 /// An authority made at run time for tests, whose key exists nowhere else and never outlives the process.
 package struct CertificateAuthority: Hashable, Sendable {
     /// The root's certificate in PEM: what a client is told to trust.
@@ -77,5 +79,88 @@ package struct CertificateAuthority: Hashable, Sendable {
     package static func selfSigned(_ template: CertificateTemplate) throws(TLSError) -> IssuedCertificate {
         let issued = try CertificateBuilder.make(template, issuer: nil)
         return IssuedCertificate(certificateChainPEM: issued.certificate, privateKeyPEM: issued.privateKey)
+    }
+}
+
+/// A throw-away certificate with its private key.
+package struct IssuedCertificate: Hashable, Sendable {
+    /// The certificate, followed by those of the authorities between it and the root, in PEM.
+    package let certificateChainPEM: String
+    /// The private key in PEM (PKCS#8), not encrypted.
+    package let privateKeyPEM: String
+
+    /// As what a connection shows.
+    package var identity: TLSIdentity {
+        TLSIdentity(certificateChain: .text(certificateChainPEM), privateKey: .text(privateKeyPEM))
+    }
+
+    /// The private key in PEM, encrypted with a pass phrase (AES-256).
+    package func encryptedPrivateKeyPEM(passphrase: String) throws(TLSError) -> String {
+        guard case .key(let key) = PEMReader.privateKey(in: Array(privateKeyPEM.utf8), passphrase: nil) else {
+            throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate"))
+        }
+        let secret = Array(passphrase.utf8).map { CChar(bitPattern: $0) }
+        return unsafe try PEMWriter.text { bio in
+            unsafe PEM_write_bio_PKCS8PrivateKey(
+                bio, key.pointer, EVP_aes_256_cbc(), secret, Int32(secret.count), nil, nil)
+        }
+    }
+
+    /// Certificates and key as a PKCS#12 file.
+    /// - Parameters:
+    ///   - passphrase: `nil` for none, which is not the same as an empty one.
+    ///   - isLegacy: Whether it is encrypted as programs did 20 years ago: RC2 with 40 bits.
+    /// - Throws: Also where OpenSSL's legacy provider is wanted and missing.
+    package func pkcs12(passphrase: String?, isLegacy: Bool = false) throws(TLSError) -> [UInt8] {
+        let library = isLegacy ? LegacyLibrary() : nil
+        guard let certificates = PEMReader.certificates(in: Array(certificateChainPEM.utf8)),
+            let leaf = certificates.first, isLegacy == (library != nil),
+            case .key(let key) = PEMReader.privateKey(in: Array(privateKeyPEM.utf8), passphrase: nil)
+        else { throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate")) }
+        let others = unsafe OPENSSL_sk_new_null()
+        defer { unsafe OPENSSL_sk_free(others) }
+        for certificate in certificates.dropFirst() {
+            unsafe OPENSSL_sk_push(others, UnsafeRawPointer(certificate.pointer))
+        }
+        let method = isLegacy ? NID_pbe_WithSHA1And40BitRC2_CBC : 0
+        let file: OpaquePointer?
+        if let passphrase {
+            unsafe file = SecretBytes(passphrase).withCString { text in
+                unsafe PKCS12_create_ex(
+                    text, "martlet", key.pointer, leaf.pointer, others, method, method, 0, 0, 0,
+                    library?.pointer, nil)
+            }
+        } else {
+            unsafe file = PKCS12_create_ex(
+                nil, "martlet", key.pointer, leaf.pointer, others, method, method, 0, 0, 0, library?.pointer,
+                nil)
+        }
+        guard let file = unsafe file else {
+            throw TLSError(.configuration(reason: "making a PKCS#12 file: \(OpenSSLErrors.drain().text)"))
+        }
+        defer { unsafe PKCS12_free(file) }
+        var output: UnsafeMutablePointer<UInt8>?
+        let count = unsafe i2d_PKCS12(file, &output)
+        guard count > 0, let output = unsafe output else { return [] }
+        defer { unsafe CRYPTO_free(output, nil, 0) }
+        return unsafe Array(UnsafeBufferPointer(start: output, count: Int(count)))
+    }
+
+    /// The certificate alone in DER.
+    package var certificateDER: [UInt8] {
+        let certificate = PEMReader.certificates(in: Array(certificateChainPEM.utf8))?.first
+        return certificate.map { unsafe Certificate.der(of: $0.pointer) } ?? []
+    }
+
+    /// The private key in the traditional form of its kind, encrypted with a pass phrase (AES-256).
+    package func traditionalPrivateKeyPEM(passphrase: String) throws(TLSError) -> String {
+        guard case .key(let key) = PEMReader.privateKey(in: Array(privateKeyPEM.utf8), passphrase: nil) else {
+            throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate"))
+        }
+        let secret = Array(passphrase.utf8)
+        return unsafe try PEMWriter.text { bio in
+            unsafe PEM_write_bio_PrivateKey_traditional(
+                bio, key.pointer, EVP_aes_256_cbc(), secret, Int32(secret.count), nil, nil)
+        }
     }
 }

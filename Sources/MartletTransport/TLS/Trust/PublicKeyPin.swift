@@ -88,3 +88,73 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// `sha256//` and the digest in base64, as curl takes it.
     public var description: String { "sha256//\(base64)" }
 }
+
+/// Pins ready to be compared: certificates are read.
+struct PinSet: Sendable {
+    let publicKeys: Set<PublicKeyPin>?
+    /// SHA-256 of each certificate's DER.
+    let certificates: Set<[UInt8]>
+    let scope: CertificatePins.Scope
+
+    /// Reads the certificates. Blocks.
+    init(_ pins: CertificatePins) throws(TLSError) {
+        publicKeys = pins.publicKeys
+        scope = pins.scope
+        var digests: Set<[UInt8]> = []
+        for source in pins.certificates {
+            for certificate in try PEMReader.certificates(of: source) {
+                unsafe digests.insert(Certificate.sha256(of: certificate.pointer))
+            }
+        }
+        certificates = digests
+    }
+
+    /// Whether a certificate is itself one of those pinned.
+    func contains(_ certificate: OpaquePointer) -> Bool {
+        !certificates.isEmpty && certificates.contains(unsafe Certificate.sha256(of: certificate))
+    }
+
+    /// Whether a chain has what is pinned.
+    func isSatisfied(by evidence: ChainEvidence) -> Bool {
+        let keys = scope == .leaf ? Array(evidence.publicKeys.prefix(1)) : evidence.publicKeys
+        let hasKey = publicKeys.map { keys.contains(where: $0.contains) } ?? true
+        let hasCertificate =
+            certificates.isEmpty || evidence.certificates.contains(where: certificates.contains)
+        return hasKey && hasCertificate
+    }
+}
+
+/// What a server's chain must contain, beyond being valid.
+struct CertificatePins: Hashable, Sendable {
+    /// Which certificates may have the pinned key.
+    enum Scope: Hashable, Sendable {
+        /// Any of the verified chain: the server's own or an authority's.
+        case verifiedChain
+        /// The server's own alone, as curl's `--pinnedpubkey`.
+        case leaf
+    }
+
+    /// Keys, one of which must be there; `nil`: any.
+    var publicKeys: Set<PublicKeyPin>?
+    /// Certificates, one of which must be there; none: any.
+    var certificates: [PEMSource] = []
+    /// Where the key must be.
+    var scope = Scope.verifiedChain
+}
+
+/// SHA-256 by OpenSSL.
+enum Digest {
+    /// The 32 bytes; none when OpenSSL cannot make them.
+    static func sha256(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        var output = [UInt8](repeating: 0, count: 32)
+        var count: UInt32 = 0
+        guard
+            unsafe EVP_Digest(bytes.baseAddress, bytes.count, &output, &count, EVP_sha256(), nil) == 1,
+            count == 32
+        else {
+            OpenSSLErrors.clear()
+            return []
+        }
+        return output
+    }
+}
