@@ -94,17 +94,21 @@ extension ConnectionPool {
             switch await waiter.result.wait(until: totalDeadline, on: pool.loop) {
             case .value(.success(let lease)): return lease
             case .value(.failure(let error)): throw error
-            case .timedOut:
-                let isDialling = pool.isDialling(for: id)
-                let shortage = pool.shortage(of: id)
-                // A connection granted in this very moment finds the place settled and goes back by itself.
-                pool.cancel(id)
-                throw ExchangeError(
-                    cause: .timedOut(.total), phase: isDialling ? .connecting : .waiting, wasSent: false,
-                    waited: MonotonicTime.now().since(waiter.start), shortage: shortage)
-            case .interrupted:
-                throw ExchangeError(cause: .cancelled, phase: .waiting, wasSent: false)
+            case .timedOut: throw timedOut()
+            case .interrupted: throw ExchangeError(cause: .cancelled, phase: .waiting, wasSent: false)
             }
+        }
+
+        /// Leaves the line when the total clock has run out. It stands by itself, so that waiting takes no room for it.
+        @inline(never)
+        private func timedOut() -> ExchangeError {
+            let isDialling = pool.isDialling(for: id)
+            let shortage = pool.shortage(of: id)
+            // A connection granted in this very moment finds the place settled and goes back by itself.
+            pool.cancel(id)
+            return ExchangeError(
+                cause: .timedOut(.total), phase: isDialling ? .connecting : .waiting, wasSent: false,
+                waited: MonotonicTime.now().since(waiter.start), shortage: shortage)
         }
     }
 }

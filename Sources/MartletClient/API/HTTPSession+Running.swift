@@ -40,10 +40,18 @@ extension HTTPSession {
                 control.cancel()
             }
         } catch let failure {
-            let error = AnswerRefusal.reason(of: failure)
-            logFailure(of: call, error)
-            throw await settings.mapped(error, UserCode(call, control: control, loop: core.loop))
+            throw await reason(of: failure, call, control)
         }
+    }
+
+    /// The error that a failed call throws, as the session's mapper has it.
+    @inline(never)
+    private nonisolated func reason(
+        of failure: any Error, _ call: Call, _ control: TransferControl
+    ) async -> any Error {
+        let error = AnswerRefusal.reason(of: failure)
+        logFailure(of: call, error)
+        return await settings.mapped(error, UserCode(call, control: control, loop: core.loop))
     }
 
     @inline(never)

@@ -2,6 +2,7 @@ package import MartletTransport
 package import MartletWire
 
 /// Why an exchange on a connection came to nothing.
+@dynamicMemberLookup
 package struct ExchangeError: Error, Sendable {
     /// What happened.
     package enum Cause: Sendable {
@@ -57,61 +58,83 @@ package struct ExchangeError: Error, Sendable {
         case receivingBody
     }
 
-    /// What happened.
-    package var cause: Cause
-    /// Where the exchange stood.
-    package var phase: Phase
-    /// Whether any byte of the request may have reached the peer.
-    package var wasSent: Bool
-    /// How long the wait was that a clock ended.
-    package var waited: Duration?
-    /// The reason why a request waited for a connection, if that is where it ended.
-    package var shortage: PoolShortage?
-    /// The proxy that the failure is about; `nil` where it is about the server, or nobody.
-    package var proxy: ProxyServer?
-    /// The connection that stood before opening the way failed; `nil` where there was none, or an exchange had it.
-    package var reached: ReachedConnection?
-    /// The heads of what a proxy had answered to CONNECT, where its tunnel stood and what followed failed.
-    package var tunnelHeads: [ResponseHead] = []
+    /// What an error says.
+    package struct Details: Sendable {
+        /// What happened.
+        package var cause: Cause
+        /// Where the exchange stood.
+        package var phase: Phase
+        /// Whether any byte of the request may have reached the peer.
+        package var wasSent: Bool
+        /// How long the wait was that a clock ended.
+        package var waited: Duration?
+        /// The reason why a request waited for a connection, if that is where it ended.
+        package var shortage: PoolShortage?
+        /// The proxy that the failure is about; `nil` where it is about the server, or nobody.
+        package var proxy: ProxyServer?
+        /// The connection that stood before opening the way failed; `nil` where there was none, or an exchange had it.
+        package var reached: ReachedConnection?
+        /// The heads of what a proxy had answered to CONNECT, where its tunnel stood and what followed failed.
+        package var tunnelHeads: [ResponseHead] = []
+    }
+
+    /// One reference, so that the frames of functions that may throw it stay small.
+    private final class Box: Sendable {
+        let details: Details
+
+        init(_ details: Details) {
+            self.details = details
+        }
+    }
+
+    private var box: Box
+
+    /// What the error says.
+    package subscript<Value>(dynamicMember path: WritableKeyPath<Details, Value>) -> Value {
+        get { box.details[keyPath: path] }
+        set {
+            var details = box.details
+            details[keyPath: path] = newValue
+            box = Box(details)
+        }
+    }
 
     /// An error.
     package init(
         cause: Cause, phase: Phase, wasSent: Bool, waited: Duration? = nil, proxy: ProxyServer? = nil,
         shortage: PoolShortage? = nil
     ) {
-        self.proxy = proxy
-        self.shortage = shortage
-        self.cause = cause
-        self.phase = phase
-        self.wasSent = wasSent
-        self.waited = waited
+        box = Box(
+            Details(
+                cause: cause, phase: phase, wasSent: wasSent, waited: waited, shortage: shortage, proxy: proxy
+            ))
     }
 
     /// A connection that could not be opened.
     /// - Parameter proxy: The proxy it was to lead to; `nil` where it was to lead to the server.
     package init(_ error: DialError, proxy: ProxyServer? = nil) {
-        phase =
+        let phase: Phase =
             switch error.phase {
             case .resolving: .resolving
             case .connecting: .connecting
             case .securing: .securing
             }
-        cause =
+        let cause: Cause =
             switch error.cause {
             case .timedOut: .timedOut(.connect)
             case .interrupted: .cancelled
             default: .transport(error.cause)
             }
-        wasSent = false
-        waited = error.elapsed
-        reached = error.reached
-        self.proxy = proxy
+        box = Box(
+            Details(
+                cause: cause, phase: phase, wasSent: false, waited: error.elapsed, proxy: proxy,
+                reached: error.reached))
     }
 
     /// Whether the connection ended or failed, as against what it carried: what a request on a reused connection may
     /// meet through no fault of anybody (RFC 9112 §9.3.1).
     package var isConnectionLoss: Bool {
-        switch cause {
+        switch self.cause {
         case .transport(.system), .transport(.closed), .transport(.addressLost), .transport(.tls): true
         case .wire(let error): error.code == .emptyResponse
         default: false
