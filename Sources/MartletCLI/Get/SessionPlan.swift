@@ -13,7 +13,7 @@ enum SessionPlan {
         configuration.resolveOverrides = options.overrides
         configuration.redirects = .refuse
         if options.followsRedirects, let method = options.method.flatMap({ HTTPRequest.Method($0) }) {
-            configuration.interceptors = [MethodKeeper(method: method)]
+            configuration.middleware = [MethodKeeper(method: method)]
         }
         configuration.connectRedirections = options.redirections
         configuration.unixSocketPath = options.unixSocketPath

@@ -254,13 +254,15 @@ extension Transfer {
 
 /// Keeps the method of `-X` through redirects, as curl does: whatever a redirect makes of the request, its body included,
 /// the word stays.
-struct MethodKeeper: HTTPInterceptor {
+struct MethodKeeper: HTTPMiddleware {
     /// The method.
     let method: HTTPRequest.Method
 
-    func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest {
+    func handle(
+        _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
+    ) async throws -> HTTPCall.Response {
         var request = request
-        request.method = method
-        return request
+        request.head.method = method
+        return try await next(request)
     }
 }

@@ -96,8 +96,8 @@ public struct HTTPHop: Hashable, Sendable {
         case challenge
         /// It failed, or was refused for the time being.
         case retry
-        /// An interceptor asked for it.
-        case interceptor
+        /// A middleware sent another.
+        case middleware
     }
 
     /// Why another followed.

@@ -150,6 +150,9 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     /// The response, where its status or its body is what was wrong: the head, and the body as far as it was collected.
     public var exchange: HTTPExchange?
 
+    /// The call whose request failed; `nil` where code of the program made the error.
+    var call: ObjectIdentifier?
+
     /// What is known of the connection that the failed request had; `nil` where it had none, and where a response came.
     package var connection: FailedConnection?
 

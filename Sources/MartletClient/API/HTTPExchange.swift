@@ -18,6 +18,8 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
         /// What was stored, though no longer fresh: while it is validated, in place of an error, or because the request
         /// takes such.
         case staleCache
+        /// A middleware, which made the response without the network.
+        case middleware
     }
 
     /// One object, so that exchanges are handed around at the cost of one reference.

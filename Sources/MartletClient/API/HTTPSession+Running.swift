@@ -25,13 +25,15 @@ extension HTTPSession {
                         log(call, answer)
                         return try await consume(answer)
                     }
-                    return try await runObserved(
-                        call, control, isRestartable: isRestartable, isDownload: isDownload, consume)
+                    return try await runPipeline(
+                        call, control, from: nil, isRestartable: isRestartable, isDownload: isDownload,
+                        consume)
                 }
                 let answer = try await CallRunner(core: core, dialer: dialer, call: call, control: control)
                     .run()
                 if RedirectRule.mayFollow(answer.head.status) {
-                    return try await runSteps(call, control, from: answer, isRestartable, consume).result
+                    return try await runPipeline(
+                        call, control, from: answer, isRestartable: isRestartable, consume)
                 }
                 defer { answer.finish() }
                 log(call, answer)
@@ -73,51 +75,34 @@ extension HTTPSession {
         }
     }
 
-    /// Runs a call of which somebody may want to know.
+    /// Runs a call of which somebody wants to know, or of which more than one request may come.
+    /// - Parameter first: The answer to its first request, where that was made already.
     @inline(never)
-    private nonisolated func runObserved<Result>(
-        _ call: Call, _ control: TransferControl, isRestartable: Bool, isDownload: Bool,
-        _ consume: (Answer) async throws -> Result
+    private nonisolated func runPipeline<Result>(
+        _ call: Call, _ control: TransferControl, from first: Answer?, isRestartable: Bool,
+        isDownload: Bool = false, _ consume: (Answer) async throws -> Result
     ) async throws -> Result {
-        guard let observer = CallObserver(call, core: core, control: control, isDownload: isDownload) else {
-            return try await runSteps(call, control, from: nil, isRestartable, consume).result
-        }
-        observer.tell(.started(method: call.method, url: call.url.bare.absoluteForm))
-        async let told = observer.tellUpload()
-        do {
-            let (result, exchange) = try await runSteps(
-                call.observed(by: observer), control, from: nil, isRestartable, consume)
-            observer.endUpload()
-            if !(await told) { await observer.tellUploadEnd() }
-            if let exchange { await observer.completed(exchange) }
-            return result
-        } catch {
-            observer.endUpload()
-            if !(await told) { await observer.tellUploadEnd() }
-            await observer.failed(AnswerRefusal.reason(of: error))
-            throw error
+        guard first == nil,
+            let observer = CallObserver(call, core: core, control: control, isDownload: isDownload)
+        else { return try await runStages(call, control, from: first, isRestartable, consume).result }
+        return try await observer.accompany(call) {
+            try await runStages(call.observed(by: observer), control, from: nil, isRestartable, consume)
         }
     }
 
-    /// Runs a call of which more than one request may come.
-    /// - Parameter first: The answer to its first request, where that was made already.
     /// - Returns: The result; and what the call was, where somebody is told.
     @inline(never)
-    private nonisolated func runSteps<Result>(
+    private nonisolated func runStages<Result>(
         _ call: Call, _ control: TransferControl, from first: Answer?, _ isRestartable: Bool,
         _ consume: (Answer) async throws -> Result
     ) async throws -> (result: Result, exchange: HTTPExchange?) {
-        var steps = CallSteps(core: core, dialer: dialer, call: call, control: control)
+        let pipeline = CallPipeline(call, core: core, dialer: dialer, control: control, after: first)
         var answer: Answer
-        if let first {
-            do {
-                answer = try await steps.follow(first)
-            } catch {
-                first.finish()
-                throw error
-            }
-        } else {
-            answer = try await steps.answer()
+        do {
+            answer = try await pipeline.answer()
+        } catch {
+            first?.finish()
+            throw error
         }
         while true {
             do {
@@ -128,9 +113,9 @@ extension HTTPSession {
                 let result = try await consume(answer)
                 return (result, result as? HTTPExchange ?? answer.exchange(with: []))
             } catch let error as HTTPError where isRestartable {
-                guard try await steps.retries(after: error, of: answer.call, answer) else { throw error }
+                guard let another = try await pipeline.answer(after: error, in: answer) else { throw error }
                 control.download?.update { $0.completedByteCount = 0 }
-                answer = try await steps.answer()
+                answer = another
             }
         }
     }

@@ -180,7 +180,7 @@ public struct RequestOptions: Sendable {
     }
 
     /// Whether the call has more to it than one request, by what is set here.
-    var hasSteps: Bool {
+    var hasStages: Bool {
         guard let rare else { return false }
         return rare.retry != nil || rare.authentication != nil
     }

@@ -116,8 +116,8 @@ public struct SessionConfiguration: Sendable {
     /// It is asked when everything else is over: redirects were followed, and what could be tried again was.
     public var validator: ResponseValidator?
 
-    /// What changes requests before they go out, in this order; nothing by default.
-    public var interceptors: [any HTTPInterceptor] = []
+    /// The program's own steps in each call, the first outermost; none by default.
+    public var middleware: [any HTTPMiddleware] = []
 
     /// What accompanies calls, is asked and told; nothing by default.
     public var delegate: (any SessionDelegate)?

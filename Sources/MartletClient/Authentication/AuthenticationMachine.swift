@@ -34,7 +34,7 @@ package struct AuthenticationMachine: Sendable {
 
     /// A machine for one call.
     /// - Parameters:
-    ///   - firstOrigin: What the call's own credentials are meant for, wherever an interceptor sends the first request; `nil`
+    ///   - firstOrigin: What the call's own credentials are meant for, wherever a middleware sends the first request; `nil`
     ///     for the origin of that.
     ///   - trustsOtherOrigins: Whether what is meant for the origin that the call begins at is meant for all that redirects
     ///     lead to, as ``RedirectPolicy/trustsOtherOrigins`` says; default no.

@@ -118,12 +118,15 @@ enum BodyChannel: Sendable {
     case exchange(Exchange)
     /// The cache, or a transfer that it shares between calls.
     case cache(CachedBody)
+    /// A middleware.
+    case made(MadeBody)
 
     /// Ends the answer: nothing more is read of it.
     func finish() {
         switch self {
         case .exchange(let exchange): exchange.finish()
         case .cache(let body): body.leave()
+        case .made(let body): body.base?.finish()
         }
     }
 
@@ -133,6 +136,7 @@ enum BodyChannel: Sendable {
         switch self {
         case .exchange(let exchange): await exchange.finish(waitingUntil: deadline)
         case .cache(let body): await body.leave(waitingUntil: deadline, for: control)
+        case .made(let body): await body.base?.channel.finish(waitingUntil: deadline, for: control)
         }
     }
 
@@ -141,6 +145,7 @@ enum BodyChannel: Sendable {
         switch self {
         case .exchange(let exchange): exchange.refuse()
         case .cache(let body): body.leave()
+        case .made(let body): body.base?.channel.refuse()
         }
     }
 
@@ -149,6 +154,7 @@ enum BodyChannel: Sendable {
         switch self {
         case .exchange(let exchange): exchange.trailers
         case .cache(let body): body.trailers
+        case .made(let body): body.base?.trailers
         }
     }
 
@@ -157,12 +163,17 @@ enum BodyChannel: Sendable {
         switch self {
         case .exchange(let exchange): exchange
         case .cache(let body): body.exchange
+        case .made(let body): body.base?.channel.heldExchange
         }
     }
 
     /// Whether the connection had carried another exchange before.
     var isReused: Bool {
-        if case .exchange(let exchange) = self { exchange.isReused } else { false }
+        switch self {
+        case .exchange(let exchange): exchange.isReused
+        case .cache: false
+        case .made(let body): body.base?.channel.isReused ?? false
+        }
     }
 }
 

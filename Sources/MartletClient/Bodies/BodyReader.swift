@@ -214,6 +214,18 @@ final class BodyReader: Sendable {
             }
             if let bytes { control.download?.update { $0.completedByteCount += UInt64(bytes.count) } }
             return bytes
+        case .made(let body):
+            do {
+                let bytes = try await body.next()
+                // What came from the network was counted as it came.
+                if let bytes, body.base == nil {
+                    control.download?.update { $0.completedByteCount += UInt64(bytes.count) }
+                }
+                return bytes
+            } catch {
+                loseBytes()
+                throw error
+            }
         }
     }
 

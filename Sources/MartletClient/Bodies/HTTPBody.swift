@@ -161,6 +161,31 @@ extension HTTPBody {
         if case .file(let path) = storage { path } else { nil }
     }
 
+    /// Reads the body as it would be sent, so that it can be signed or changed before it is.
+    ///
+    /// - Parameter limit: The largest body that is collected, in bytes.
+    /// - Throws: An ``HTTPError``: `.bodyNotReplayable` for a body that can be read only once and would be gone, `.bodyTooLarge`
+    ///   above the limit; what the body's source throws.
+    public func collect(upTo limit: ByteCount = .mebibytes(16)) async throws -> [UInt8] {
+        if case .bytes(let bytes) = storage, bytes.count <= limit.bytes { return bytes }
+        guard replay != .once else {
+            throw HTTPError(
+                .bodyNotReplayable, phase: .preparing,
+                message: "the body can be read only once, and could not be sent when it was collected")
+        }
+        let (source, _) = try await open()
+        var whole: [UInt8] = []
+        while let piece = try await source.next() {
+            guard piece.count <= limit.bytes - whole.count else {
+                throw HTTPError(
+                    .bodyTooLarge, phase: .preparing,
+                    message: "the body is larger than the limit of \(limit.bytes) bytes")
+            }
+            whole += piece
+        }
+        return whole
+    }
+
     /// Opens it to be read once, without a request.
     /// - Returns: Where it comes from, and how long it is, where that is known.
     /// - Throws: An ``HTTPError``: `.fileFailed`, `.bodyNotReplayable`, `.invalidRequest`.

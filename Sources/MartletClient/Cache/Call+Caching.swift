@@ -94,19 +94,10 @@ extension Call {
             return block
         }
         var block = FieldBlock()
-        let defaults = settings.configuration.headers
-        for field in defaults where own[field.name] == nil && !options.omittedFields.contains(field.name) {
-            block.append(field)
+        let defaults = settings.configuration.defaultFields(asksForCoding: asksForCoding) { name in
+            own[name] != nil || options.omittedFields.contains(name)
         }
-        func appendDefault(_ name: HTTPField.Name, _ value: String) {
-            guard own[name] == nil, defaults[name] == nil, !options.omittedFields.contains(name) else {
-                return
-            }
-            block.append(name: name.rawName, value: value)
-        }
-        if let agent = settings.configuration.userAgent { appendDefault(.userAgent, agent) }
-        appendDefault(.accept, "*/*")
-        if asksForCoding { appendDefault(.acceptEncoding, ContentCoding.acceptedNames) }
+        for field in defaults { block.append(field) }
         append(own, cookies, to: &block)
         return block
     }

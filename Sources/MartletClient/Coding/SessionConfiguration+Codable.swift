@@ -3,7 +3,7 @@ import MartletTransport
 
 /// A configuration is encoded as far as it is data.
 ///
-/// Left out, and as in ``SessionConfiguration/default`` when it is decoded: code (the delegate, interceptors, the error mapper,
+/// Left out, and as in ``SessionConfiguration/default`` when it is decoded: code (the delegate, middleware, the error mapper,
 /// the resolver, the logger, and what measures and traces), what tells the network's condition and path, the cookie jar, the
 /// cache, and secrets: ``authentication``, the credentials of proxies,
 /// identities with their keys and pass phrases, and the fields `Authorization`, `Proxy-Authorization`, `Cookie` and

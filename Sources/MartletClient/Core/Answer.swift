@@ -60,6 +60,21 @@ final class Answer: Sendable {
             caching: caching ?? self.caching)
     }
 
+    /// The same answer with another head.
+    init(_ answer: Answer, head: ResponseHead) {
+        call = answer.call
+        channel = answer.channel
+        self.head = head
+        codings = answer.codings
+        announcedByteCount = answer.announcedByteCount
+        hasTrailers = answer.hasTrailers
+        interim = answer.interim
+        attempts = answer.attempts
+        waited = answer.waited
+        caching = answer.caching
+        isEmptied = answer.isEmptied
+    }
+
     /// The same answer once its body has gone elsewhere.
     var emptied: Answer {
         Answer(
@@ -75,7 +90,10 @@ final class Answer: Sendable {
     }
 
     /// Where it came from.
-    var source: HTTPExchange.Source { caching?.source ?? .network }
+    var source: HTTPExchange.Source {
+        if case .made(let body) = channel, body.base == nil { return .middleware }
+        return caching?.source ?? .network
+    }
 
     /// Whether an error is that of its stored body, which cannot be decoded and so is stored no longer: the network has
     /// another, it may be.
@@ -85,12 +103,16 @@ final class Answer: Sendable {
     }
 
     /// Fields behind a chunked body, once it has been read to its end.
-    var trailers: FieldBlock? { hasTrailers ? channel.trailers : nil }
+    var trailers: FieldBlock? {
+        if case .made(let body) = channel { return body.base?.trailers }
+        return hasTrailers ? channel.trailers : nil
+    }
 
     /// What has happened so far.
     var metrics: HTTPMetrics { metricsSource.metrics }
 
     private var metricsSource: MetricsSource {
+        if case .made(let body) = channel, let base = body.base { return base.metricsSource }
         guard case .exchange(let exchange) = channel else {
             let (ended, attempts) = (MonotonicTime.now(), attempts + call.hops.count)
             guard let transfer = caching?.transfer else {
@@ -137,6 +159,7 @@ extension Answer {
     func receivedBody(upTo limit: UInt64) throws -> (bytes: [UInt8], isWhole: Bool)? {
         guard codings.isEmpty, let length = announcedByteCount, length <= limit else { return nil }
         switch channel {
+        case .made: return nil
         case .cache(let body): return body.takeWhole().map { ($0, true) }
         case .exchange(let exchange):
             guard !exchange.isHeldBack(.down) else { return nil }

@@ -116,7 +116,7 @@ struct CallAttempts {
     mutating func acquire(
         _ runner: CallRunner, insteadOf refused: Lease? = nil
     ) throws -> ConnectionPool.Acquisition {
-        // Not the start of the call: redirects, credentials, interceptors and pauses may have come before.
+        // Not the start of the call: redirects, credentials, middleware and pauses may have come before.
         let now = MonotonicTime.now()
         if refused == nil { asked = now }
         return try acquire(runner, insteadOf: refused, now: now, arrival: nil)

@@ -167,26 +167,17 @@ struct RequestComposer {
         _ fields: HTTPFields, _ prepared: PreparedBody, _ demands: inout Demands,
         _ encoder: inout RequestEncoder
     ) throws(WireError) {
-        for field in call.settings.configuration.headers
-        where !RequestComposer.isSetHere(field.name) && fields[field.name] == nil && !isOmitted(field.name) {
-            guard demands.take(field, mayExpect: mayExpect(prepared)) else { continue }
-            if call.hidesProxyAuthorization, field.name == .proxyAuthorization { continue }
-            // The body knows its type better than a default that was set for all.
-            if field.name == .contentType, call.body.contentType != nil { continue }
-            try RequestComposer.encode(field, &encoder)
+        let defaults = call.settings.configuration.defaultFields(asksForCoding: call.asksForCoding) { name in
+            RequestComposer.isSetHere(name) || fields[name] != nil || isOmitted(name)
         }
-        let defaults = call.settings.configuration.headers
-        if let agent = call.settings.configuration.userAgent, fields[.userAgent] == nil,
-            defaults[.userAgent] == nil,
-            !isOmitted(.userAgent)
-        {
-            try encoder.field(name: "User-Agent", value: agent)
-        }
-        if fields[.accept] == nil, defaults[.accept] == nil, !isOmitted(.accept) {
-            try encoder.field(name: "Accept", value: "*/*")
-        }
-        if call.asksForCoding {
-            try encoder.field(name: "Accept-Encoding", value: ContentCoding.acceptedNames)
+        for field in defaults {
+            if let given = field.field {
+                guard demands.take(given, mayExpect: mayExpect(prepared)) else { continue }
+                if call.hidesProxyAuthorization, given.name == .proxyAuthorization { continue }
+                // The body knows its type better than a default that was set for all.
+                if given.name == .contentType, call.body.contentType != nil { continue }
+            }
+            try field.encode(&encoder)
         }
     }
 

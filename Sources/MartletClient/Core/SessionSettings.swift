@@ -19,8 +19,8 @@ final class SessionSettings: Sendable {
     /// Whether no call goes through a proxy unless it asks for one itself.
     let isWithoutProxies: Bool
     /// Whether calls have more to them than one request, by what is set beside a cache.
-    let hasSteps: Bool
-    /// Whether each call is told to somebody: the delegate, interceptors, or instruments.
+    let hasStages: Bool
+    /// Whether each call is told to somebody: the delegate, middleware, or instruments.
     let isObserved: Bool
     /// Whether connections lead elsewhere than to servers, and so never through a proxy.
     private let ignoresProxies: Bool
@@ -33,9 +33,9 @@ final class SessionSettings: Sendable {
         ignoresProxies = configuration.dialSettings.ignoresProxies
         isWithoutProxies = ignoresProxies || configuration.proxy.isIdle(environment)
         isObserved =
-            configuration.delegate != nil || !configuration.interceptors.isEmpty
+            configuration.delegate != nil || !configuration.middleware.isEmpty
             || SessionSettings.isInstrumented
-        hasSteps =
+        hasStages =
             isObserved || configuration.cookies != nil || configuration.retry.attempts > 1
             || !configuration.authentication.isEmpty
         self.configuration = configuration
@@ -114,37 +114,78 @@ final class DefaultLines: Sendable {
             defaults[.connection] == nil, defaults[.expect] == nil,
             !defaults.contains(where: { RequestComposer.isSetHere($0.name) })
         else { return nil }
-        var names = Set(defaults.map(\.name))
-        var encoder = RequestEncoder()
-        var fields = FieldBlock()
-        for field in defaults { fields.append(field) }
         do throws(WireError) {
-            encoder.beginLines()
-            for field in defaults { try RequestComposer.encode(field, &encoder) }
-            if let agent = configuration.userAgent, !names.contains(.userAgent) {
-                try encoder.field(name: "User-Agent", value: agent)
-                fields.append(name: "User-Agent", value: agent)
-            }
-            if !names.contains(.accept) {
-                try encoder.field(name: "Accept", value: "*/*")
-                fields.append(name: "Accept", value: "*/*")
-            }
-            plain = encoder.bytes
-            plainFields = fields
-            try encoder.field(name: "Accept-Encoding", value: ContentCoding.acceptedNames)
-            asking = encoder.bytes
-            fields.append(name: "Accept-Encoding", value: ContentCoding.acceptedNames)
-            askingFields = fields
+            (plain, plainFields) = try DefaultLines.lines(configuration, asksForCoding: false)
+            (asking, askingFields) = try DefaultLines.lines(configuration, asksForCoding: true)
         } catch {
             return nil
         }
-        names.insert(.userAgent)
-        names.insert(.accept)
-        self.names = names
+        names = Set(defaults.map(\.name)).union([.userAgent, .accept])
+    }
+
+    private static func lines(
+        _ configuration: SessionConfiguration, asksForCoding: Bool
+    ) throws(WireError) -> ([UInt8], FieldBlock) {
+        var encoder = RequestEncoder()
+        var fields = FieldBlock()
+        encoder.beginLines()
+        for field in configuration.defaultFields(asksForCoding: asksForCoding, leavingOut: { _ in false }) {
+            fields.append(field)
+            try field.encode(&encoder)
+        }
+        return (encoder.bytes, fields)
     }
 
     /// Whether the lines are those of a request with these fields of its own.
     func suit(_ fields: HTTPFields) -> Bool {
         fields.isEmpty || !fields.contains { names.contains($0.name) }
+    }
+}
+
+/// A field that requests have besides their own.
+struct DefaultField {
+    let name: HTTPField.Name
+    /// The field of the session; `nil` for one of Martlet's own.
+    let field: HTTPField?
+    /// The value of one of Martlet's own, which was not checked yet.
+    let value: String
+
+    /// Writes it.
+    func encode(_ encoder: inout RequestEncoder) throws(WireError) {
+        guard let field else { return try encoder.field(name: name.rawName, value: value) }
+        try RequestComposer.encode(field, &encoder)
+    }
+}
+
+extension SessionConfiguration {
+    /// The fields that a request has besides its own: those of the session, `User-Agent`, `Accept` and `Accept-Encoding`.
+    ///
+    /// The encoder, the keys of the cache and `Vary` all use these.
+    /// - Parameter isLeftOut: Whether the request has a field itself, or does not want it.
+    func defaultFields(
+        asksForCoding: Bool, leavingOut isLeftOut: (HTTPField.Name) -> Bool
+    ) -> [DefaultField] {
+        var fields = headers.filter { !isLeftOut($0.name) }.map {
+            DefaultField(name: $0.name, field: $0, value: "")
+        }
+        func add(_ name: HTTPField.Name, _ value: String?) {
+            guard let value, headers[name] == nil, !isLeftOut(name) else { return }
+            fields.append(DefaultField(name: name, field: nil, value: value))
+        }
+        add(.userAgent, userAgent)
+        add(.accept, "*/*")
+        add(.acceptEncoding, asksForCoding ? ContentCoding.acceptedNames : nil)
+        return fields
+    }
+}
+
+extension FieldBlock {
+    /// Adds a field at the end, as it goes out.
+    mutating func append(_ field: DefaultField) {
+        if let given = field.field {
+            append(given)
+        } else {
+            append(name: field.name.rawName, value: field.value)
+        }
     }
 }

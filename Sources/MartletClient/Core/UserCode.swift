@@ -1,7 +1,7 @@
 import MartletConnections
 import MartletTransport
 
-/// Runs code of the program on behalf of a call: interceptors, the delegate, handlers and token providers.
+/// Runs code of the program on behalf of a call: middleware, the delegate, handlers and token providers.
 ///
 /// The rules that hold for all of it:
 /// 1. It runs in a task of its own. Cancelling the call, invalidating the session and the call's total clock end the wait
@@ -46,7 +46,10 @@ package struct UserCode: Sendable {
         let ended = await outcome.waitUnlessCancelled(until: call.totalDeadline, on: loop)
         control.endWait(wait)
         switch ended {
-        case .value(let result): return try result.get()
+        case .value(let result):
+            // The code may have ended the call itself, before there was a wait to interrupt.
+            if control.isCancelled { throw CancellationError() }
+            return try result.get()
         case .interrupted:
             task.cancel()
             throw CancellationError()

@@ -2,7 +2,7 @@ import MartletTransport
 import Synchronization
 import SystemPackage
 
-/// What happens in one call, told to whom it concerns: subscribers, interceptors, instruments and the session's delegate.
+/// What happens in one call, told to whom it concerns: subscribers, middleware, instruments and the session's delegate.
 ///
 /// Calls that concern nobody have none.
 final class CallObserver: Sendable {
@@ -21,7 +21,7 @@ final class CallObserver: Sendable {
     let upload: ProgressState?
     private let start: MonotonicTime
     private let hub: EventHub<SessionEvent>
-    private let interceptors: [any HTTPInterceptor]
+    private let middleware: [any HTTPMiddleware]
     private let instruments: [any CallInstrument]
     private let isDownload: Bool
     private let userCode: UserCode
@@ -37,7 +37,7 @@ final class CallObserver: Sendable {
         start = call.start
         hub = core.events
         delegate = settings.configuration.delegate
-        interceptors = settings.configuration.interceptors
+        middleware = settings.configuration.middleware
         instruments = settings.instruments(for: call, pool: core.pool)
         upload = delegate != nil && call.body.isPresent ? ProgressState() : nil
         self.isDownload = isDownload
@@ -52,9 +52,9 @@ final class CallObserver: Sendable {
         let event = SessionEvent(kind, call: number, elapsed: MonotonicTime.now().since(start))
         for instrument in instruments { instrument.observe(event, hop: hop) }
         hub.tell(event)
-        guard !interceptors.isEmpty else { return }
+        guard !middleware.isEmpty else { return }
         let context = context
-        for interceptor in interceptors { interceptor.observe(event, in: context) }
+        for middleware in middleware { middleware.observe(event, in: context) }
     }
 
     /// Tells that a request went out.
@@ -77,7 +77,7 @@ final class CallObserver: Sendable {
         case .redirect:
             tell(.redirected(status: hop.status ?? 0, to: (target ?? hop.url).bare.absoluteForm), hop: hop)
         case .challenge: tell(.challenged(status: hop.status ?? 0), hop: hop)
-        case .retry, .interceptor:
+        case .retry, .middleware:
             tell(.retrying(status: hop.status, error: hop.error, delay: hop.delay), hop: hop)
         }
     }
@@ -94,6 +94,9 @@ final class CallObserver: Sendable {
     func note(sentCount: Int, redirectCount: Int) {
         counts.withLock { ($0.sent, $0.redirects) = (sentCount, redirectCount) }
     }
+
+    /// Whether instruments have fields to add.
+    var hasInstruments: Bool { !instruments.isEmpty }
 
     /// Adds the fields of instruments.
     func inject(into fields: inout HTTPFields) {
@@ -203,7 +206,28 @@ final class CallObserver: Sendable {
         }
     }
 
-    // MARK: The end
+    // MARK: The call
+
+    /// Tells of a call from its beginning to its end.
+    /// - Parameter body: Runs it, and returns its result and what it was.
+    func accompany<Result>(
+        _ call: Call, _ body: () async throws -> (result: Result, exchange: HTTPExchange?)
+    ) async throws -> Result {
+        tell(.started(method: call.method, url: call.url.bare.absoluteForm))
+        async let told = tellUpload()
+        do {
+            let (result, exchange) = try await body()
+            endUpload()
+            if !(await told) { await tellUploadEnd() }
+            if let exchange { await completed(exchange) }
+            return result
+        } catch {
+            endUpload()
+            if !(await told) { await tellUploadEnd() }
+            await failed(AnswerRefusal.reason(of: error))
+            throw error
+        }
+    }
 
     /// Tells that the call ended with an answer.
     func completed(_ exchange: HTTPExchange) async {

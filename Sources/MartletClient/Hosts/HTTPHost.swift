@@ -259,7 +259,7 @@ public protocol HTTPErrorMapping: Sendable {
     /// What is thrown in place of an error; the error itself where there is nothing better to say.
     ///
     /// It runs after all retries, once for each call that fails. `CancellationError` does not come here, nor do errors of the
-    /// caller's own, which interceptors, encoders, decoders and closures throw.
+    /// caller's own, which middleware, encoders, decoders and closures throw.
     ///
     /// It runs in a task of its own, and may make calls. When the call is cancelled, or one second after its total clock ran
     /// out, the task is cancelled, and the call ends with the error as it was.

@@ -6,13 +6,15 @@ import Testing
 
 @Suite("What the cache keeps apart, and what it does not keep")
 struct CacheSecrecyTests {
-    private struct Signing: HTTPInterceptor {
+    private struct Signing: HTTPMiddleware {
         let value: String
 
-        func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest {
+        func handle(
+            _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
+        ) async throws -> HTTPCall.Response {
             var request = request
-            request.headerFields[.authorization] = value
-            return request
+            request.headers[.authorization] = value
+            return try await next(request)
         }
     }
 
@@ -61,7 +63,7 @@ struct CacheSecrecyTests {
 
     @Test(
         "User B never gets what user A got, however they say who they are",
-        arguments: ["field", "basic", "url", "interceptor"])
+        arguments: ["field", "basic", "url", "middleware"])
     func users(way: String) async throws {
         try await TestOrigin.withOrigin { request in
             guard let user = request.fields["Authorization"] else {
@@ -85,7 +87,7 @@ struct CacheSecrecyTests {
                     return try await session.get(
                         origin.url().replacing("//", with: "//\(user):p@", maxReplacements: 1))
                 default:
-                    return try await session.with { $0.interceptors = [Signing(value: "Bearer \(user)")] }
+                    return try await session.with { $0.middleware = [Signing(value: "Bearer \(user)")] }
                         .get(origin.url())
                 }
             }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Events hold no secrets")
 struct EventSecretTests {
-    private final class Collecting: HTTPInterceptor {
+    private final class Collecting: HTTPMiddleware {
         let texts = Mutex<[String]>([])
 
         func observe(_ event: SessionEvent, in context: CallContext) {
@@ -32,7 +32,7 @@ struct EventSecretTests {
         } run: { origin async throws in
             let collecting = Collecting()
             let session = HTTPSession.own { configuration in
-                configuration.interceptors = [collecting]
+                configuration.middleware = [collecting]
                 configuration.cookies = CookieJar()
                 configuration.retry = .transient(backoff: .constant(.zero))
                 configuration.authentication.handler = { _ in

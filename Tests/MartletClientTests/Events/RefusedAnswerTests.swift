@@ -4,10 +4,15 @@ import Testing
 
 @Suite("What is told of an answer that a validator refuses", .timeLimit(.minutes(20)))
 struct RefusedAnswerTests {
-    private struct Stubborn: HTTPInterceptor {
-        func verdict(on outcome: HTTPCallOutcome, in context: CallContext) async throws -> HTTPRetryVerdict {
-            guard case .failure = outcome else { return .proceed }
-            return .again()
+    private struct Stubborn: HTTPMiddleware {
+        func handle(
+            _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
+        ) async throws -> HTTPCall.Response {
+            do {
+                return try await next(request)
+            } catch {
+                return try await next(request)
+            }
         }
     }
 
@@ -22,7 +27,7 @@ struct RefusedAnswerTests {
                 configuration.validator = .success
                 configuration.retry = .transient(attempts: 3, backoff: .constant(.zero))
                 configuration.retry.includesAllErrors = true
-                configuration.interceptors = [Stubborn()]
+                configuration.middleware = [Stubborn()]
             }
             let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
             #expect(error?.code == .unacceptableStatus)

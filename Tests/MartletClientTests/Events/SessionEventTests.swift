@@ -260,7 +260,7 @@ struct SessionEventTests {
         }
     }
 
-    private final class Watching: HTTPInterceptor {
+    private final class Watching: HTTPMiddleware {
         let words = Mutex<[String]>([])
 
         func observe(_ event: SessionEvent, in context: CallContext) {
@@ -268,13 +268,13 @@ struct SessionEventTests {
         }
     }
 
-    @Test("Interceptors see the events of calls, with where in the call they are")
-    func interceptor() async throws {
+    @Test("Middleware sees the events of calls, with where in the call they are")
+    func middleware() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text("x")
         } run: { origin async throws in
             let watching = Watching()
-            _ = try await HTTPSession.own { $0.interceptors = [watching] }.get(origin.url("/a"))
+            _ = try await HTTPSession.own { $0.middleware = [watching] }.get(origin.url("/a"))
             #expect(
                 watching.words.withLock { $0 } == [
                     "started GET #0", "opened #0", "sent 1 #0", "redirected 302 /b #1", "reused #1",

@@ -18,14 +18,16 @@ enum MKNetworkKitSamples {
         return exchange
     }
 
-    struct Signed: HTTPInterceptor {
+    struct Signed: HTTPMiddleware {
         let token: String
 
-        func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest {
-            guard request.authority == "api.example.com:8443" else { return request }
+        func handle(
+            _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
+        ) async throws -> HTTPCall.Response {
+            guard request.head.authority == "api.example.com:8443" else { return try await next(request) }
             var signed = request
-            signed.headerFields[.authorization] = "Token \(token)"
-            return signed
+            signed.headers[.authorization] = "Token \(token)"
+            return try await next(signed)
         }
     }
 
@@ -35,7 +37,7 @@ enum MKNetworkKitSamples {
 
     static func overridden(_ host: HTTPHost, token: String) async throws {
         var api = host
-        api.session = api.session.with { $0.interceptors.append(Signed(token: token)) }
+        api.session = api.session.with { $0.middleware.append(Signed(token: token)) }
 
         api.errorMapper = ErrorMapper.json(ServiceError.self)
         do {

@@ -57,7 +57,7 @@ final class SynchronousScene: Sendable {
     func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
         .own { configuration in
             switch hook {
-            case .observe: configuration.interceptors = [Interceptor(scene: self)]
+            case .observe: configuration.middleware = [Middleware(scene: self)]
             case .logger:
                 configuration.logger = Logger(label: "test") { _ in Handler(scene: self) }
                 configuration.logger.logLevel = .trace
@@ -107,7 +107,7 @@ final class SynchronousScene: Sendable {
         }
     }
 
-    private struct Interceptor: HTTPInterceptor {
+    private struct Middleware: HTTPMiddleware {
         let scene: SynchronousScene
 
         func observe(_ event: SessionEvent, in context: CallContext) { scene.enter(.observe) }

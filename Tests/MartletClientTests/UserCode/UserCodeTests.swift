@@ -49,7 +49,7 @@ struct UserCodeTests {
 
     @Test("A body that was read before a verdict, or not, is delivered whole", arguments: [0, 10, 300_000])
     func deliversAfterVerdict(_ byteCount: UInt64) async throws {
-        let scene = try UserScene(.verdict, byteCount: byteCount)
+        let scene = try UserScene(.after, byteCount: byteCount)
         try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
@@ -105,7 +105,7 @@ struct UserCodeTests {
 
     @Test(
         "Cancelling a task object ends its wait for code that never returns",
-        arguments: [UserHook.adapt, .verdict])
+        arguments: [UserHook.before, .after])
     func cancelsTask(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
         try await TestOrigin.withOrigin(scene.originOptions) { request in

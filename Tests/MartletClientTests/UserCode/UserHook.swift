@@ -6,13 +6,16 @@ import SystemPackage
 
 /// The places where a call waits for code of the program.
 enum UserHook: String, CaseIterable, Sendable {
-    case adapt, verdict, handler, token, refresh, answer, redirect, newBody, received, bodyReceived
+    case before, after, responseBody, handler, token, refresh, answer, redirect, newBody, received,
+        bodyReceived
     case destination, downloadFinished, completed, mapper
     case validator, headValidator, suffixes, emptyBody, body, part, bodySent, collected, resolver, trust
 
     /// Those that are asked about a response while its body may still be on the connection.
     static let holding: [UserHook] = [
-        .verdict, .handler, .refresh, .answer, .redirect, .received, .destination, .headValidator, .suffixes,
+        .after, .responseBody, .handler, .refresh, .answer, .redirect, .received, .destination,
+        .headValidator,
+        .suffixes,
     ]
     /// Those that are told what the call does, and do not change it.
     static let told: [UserHook] = [.downloadFinished, .completed, .mapper, .bodySent, .collected]
@@ -20,7 +23,8 @@ enum UserHook: String, CaseIterable, Sendable {
     static let asking = allCases.filter { !told.contains($0) }
     /// Those that can throw.
     static let throwing: [UserHook] = [
-        .adapt, .verdict, .handler, .token, .refresh, .answer, .redirect, .newBody, .received, .destination,
+        .before, .after, .responseBody, .handler, .token, .refresh, .answer, .redirect, .newBody, .received,
+        .destination,
         .validator, .headValidator, .emptyBody, .body, .part, .resolver,
     ]
     /// Those that wait in a task of the connection's or the upload's own, and not in the call's.
@@ -117,7 +121,7 @@ final class UserScene: Sendable {
     func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
         .own { configuration in
             switch hook {
-            case .adapt, .verdict: configuration.interceptors = [Interceptor(scene: self)]
+            case .before, .after, .responseBody: configuration.middleware = [Middleware(scene: self)]
             case .handler:
                 configuration.authentication.handler = { _ in
                     try await self.ask(.handler)
@@ -181,18 +185,42 @@ final class UserScene: Sendable {
         }
     }
 
-    private struct Interceptor: HTTPInterceptor {
+    private struct Middleware: HTTPMiddleware {
         let scene: UserScene
 
-        func adapt(_ request: HTTPRequest, in context: CallContext) async throws -> HTTPRequest {
-            try await scene.ask(.adapt)
-            return request
+        func handle(
+            _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
+        ) async throws -> HTTPCall.Response {
+            try await scene.ask(.before)
+            var response = try await next(request)
+            try await scene.ask(.after)
+            if scene.hook == .responseBody, !UserScene.isInside, let body = response.body {
+                response.setBody(AskingBody(scene: scene, body: body))
+            }
+            return response
+        }
+    }
+
+    /// A body that asks before its first piece.
+    private struct AskingBody: AsyncSequence, Sendable {
+        let scene: UserScene
+        let body: ResponseBody
+
+        struct Iterator: AsyncIteratorProtocol {
+            let scene: UserScene
+            var pieces: ResponseBody.Iterator
+            var hasAsked = false
+
+            mutating func next() async throws -> [UInt8]? {
+                if !hasAsked {
+                    hasAsked = true
+                    try await scene.ask(.responseBody)
+                }
+                return try await pieces.next()
+            }
         }
 
-        func verdict(on outcome: HTTPCallOutcome, in context: CallContext) async throws -> HTTPRetryVerdict {
-            try await scene.ask(.verdict)
-            return .proceed
-        }
+        func makeAsyncIterator() -> Iterator { Iterator(scene: scene, pieces: body.makeAsyncIterator()) }
     }
 
     private struct Provider: TokenProvider {

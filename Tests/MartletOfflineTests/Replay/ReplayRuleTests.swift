@@ -80,7 +80,7 @@ struct ReplayRuleTests {
         }
     }
 
-    @Test("An error of somebody else's, such as an interceptor's, is an answer that did not come")
+    @Test("An error of somebody else's, such as a middleware's, is an answer that did not come")
     func foreignErrors() throws {
         struct Foreign: Error {}
         #expect(word(try rule(.keyed).verdict(on: Foreign(), now: 0)) == "later")

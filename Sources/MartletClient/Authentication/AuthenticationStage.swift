@@ -1,0 +1,109 @@
+import MartletConnections
+import MartletWire
+import Synchronization
+
+/// Sends credentials, and answers challenges of origins, as ``AuthenticationMachine`` decides.
+final class AuthenticationStage: CallStage {
+    private struct State {
+        var flow: AuthenticationFlow
+        /// Whether a request without its body was accepted: the server asks for no credentials.
+        var hasProbed = false
+    }
+
+    private let progress: CallProgress
+    /// Guards the flow between two requests: code of the program may run as it changes, beside a stage that is no longer waited
+    /// for.
+    private let state: Mutex<State>
+
+    /// `nil` where the call has no credentials, and nobody to ask for some.
+    init?(_ call: Call, _ progress: CallProgress) {
+        let settings = call.observer.map { $0.authentication(call.authentication) } ?? call.authentication
+        guard let settings, !settings.isEmpty else { return nil }
+        self.progress = progress
+        state = Mutex(
+            State(
+                flow: AuthenticationFlow(
+                    AuthenticationMachine(
+                        party: .origin, settings: settings, memory: progress.core.authenticationMemory,
+                        firstOrigin: call.url.origin,
+                        trustsOtherOrigins: call.redirectPolicy.trustsOtherOrigins),
+                    progress.userCode)))
+    }
+
+    func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+        var call = call
+        while true {
+            var (flow, hasProbed) = state.withLock { ($0.flow, $0.hasProbed) }
+            let request: Call
+            do {
+                request = try await prepared(call, &flow, hasProbed)
+            } catch let error as CredentialsError {
+                throw failure(error, call)
+            }
+            state.withLock { $0.flow = flow }
+            let answer = try await next(request)
+            do {
+                let isProbe = request.supplement?.withholdsBody == true
+                if try await isChallenged(by: answer, call, &flow) {
+                    state.withLock { $0.flow = flow }
+                } else if isProbe, answer.head.status < 300 {
+                    state.withLock { ($0.flow, $0.hasProbed) = (flow, true) }
+                } else {
+                    state.withLock { $0.flow = flow }
+                    return answer
+                }
+                await progress.give(up: answer, reason: .challenge)
+                call = progress.renewed(call)
+            } catch {
+                answer.finish()
+                throw error
+            }
+        }
+    }
+
+    /// The request with the credentials that it is sent with.
+    private func prepared(
+        _ call: Call, _ flow: inout AuthenticationFlow, _ hasProbed: Bool
+    ) async throws -> Call {
+        let asked = call.authenticated
+        let authorization = try await flow.value(for: asked)?.bytes
+        var supplement = call.supplement ?? CallSupplement()
+        supplement.authorization = authorization
+        supplement.identity = flow.identity(for: asked)
+        // A challenge had better come before the body: one that can be read but once would be gone.
+        supplement.withholdsBody = !hasProbed && call.mayWithholdBody && flow.probes(asked)
+        supplement.asksFirst =
+            !supplement.withholdsBody && call.isWorthAsking && flow.expectsChallenge(asked)
+        return supplement.isEmpty ? call : call.supplemented(supplement)
+    }
+
+    private func isChallenged(
+        by answer: Answer, _ call: Call, _ flow: inout AuthenticationFlow
+    ) async throws -> Bool {
+        let exchange = answer.channel.heldExchange
+        var authenticated = call.authenticated
+        if answer.head.status == 401 {
+            if flow.asksProgram || progress.observer?.delegate != nil { await progress.readAhead(answer) }
+            authenticated.isRepeatable = try await progress.isRepeatable(call, holding: exchange)
+        }
+        do {
+            return try await flow.isResent(
+                authenticated,
+                after: AuthenticationAnswer(
+                    status: answer.head.status, fields: answer.head.fields, party: .origin),
+                holding: exchange)
+        } catch let error as AuthenticationError {
+            throw HTTPError(
+                .authenticationFailed, phase: .evaluating, message: error.description, wasSent: true,
+                origin: call.url.origin.description, attempts: progress.sentCount, underlying: error)
+        } catch let error as CredentialsError {
+            throw failure(error, call)
+        }
+    }
+
+    private func failure(_ error: CredentialsError, _ call: Call) -> HTTPError {
+        HTTPError(
+            .invalidRequest, phase: .preparing, message: error.description, wasSent: progress.sentCount > 0,
+            origin: call.url.origin.description, attempts: max(1, progress.sentCount), underlying: error)
+    }
+}
