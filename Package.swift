@@ -58,6 +58,7 @@ let package = Package(
     targets: [
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .systemLibrary(name: "CPng", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
@@ -103,7 +104,7 @@ let package = Package(
         .target(
             name: "Martlet", dependencies: ["MartletClient", "MartletDownloads", "MartletOffline"],
             swiftSettings: strict),
-        .target(name: "MartletXML", dependencies: ["MartletClient"], swiftSettings: strict),
+        .target(name: "MartletXML", dependencies: ["MartletClient", "CExpat"], swiftSettings: strict),
         .target(
             name: "MartletImages",
             dependencies: [

@@ -22,6 +22,7 @@ is_present() {
         pkg-config) command -v pkg-config ;;
         libssl-dev) pkg-config --exists 'openssl >= 3.0' ;;
         zlib1g-dev) pkg-config --exists zlib ;;
+        libexpat1-dev) pkg-config --exists expat ;;
         libbrotli-dev) pkg-config --exists libbrotlidec ;;
         libzstd-dev) pkg-config --exists libzstd ;;
         libpng-dev) pkg-config --exists libpng ;;
@@ -82,7 +83,7 @@ install_rest() {
     esac
 }
 
-build=(pkg-config libssl-dev zlib1g-dev)
+build=(pkg-config libssl-dev zlib1g-dev libexpat1-dev)
 case "${1:-}" in
     build) wanted=("${build[@]}") ;;
     test | soak)

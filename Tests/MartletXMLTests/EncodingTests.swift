@@ -67,6 +67,33 @@ struct EncodingTests {
         #expect(Reading(unnamed, charset: "UTF-16").error?.code == .encodingMismatch)
     }
 
+    @Test(
+        "Other names of the encodings are read in a declaration",
+        arguments: [
+            ("utf8", Array("\u{E9}\u{1F600}".utf8), "\u{E9}\u{1F600}"), ("Latin1", [0xE9], "\u{E9}"),
+            ("l1", [0xE9], "\u{E9}"), ("ISO_8859-1", [0xE9], "\u{E9}"), ("ascii", [0x65], "e"),
+        ] as [(String, [UInt8], String)])
+    func aliases(_ name: String, _ bytes: [UInt8], _ text: String) {
+        let document = Array("<?xml version='1.0' encoding='\(name)'?><a>".utf8) + bytes + Array("</a>".utf8)
+        for size in [1, .max] {
+            let reading = Reading(document, size: size)
+            #expect(reading.error == nil)
+            #expect(
+                reading.events == [
+                    .declaration(XMLDeclaration(encoding: name)), .start("a"), .text(text), .end("a"),
+                ])
+        }
+    }
+
+    @Test("Bytes in another width or order than the charset are refused rather than guessed")
+    func contradictions() {
+        let little = Self.wide("<a/>", isBig: false, mark: false)
+        #expect(Reading(little, charset: "UTF-16BE").error?.code == .encodingMismatch)
+        #expect(Reading(little, charset: "utf-8").error?.code == .invalidCharacter)
+        #expect(Reading(little).error?.code == .invalidCharacter)
+        #expect(Reading(Array("<a/>".utf8), charset: "UTF-16LE").error?.code == .encodingMismatch)
+    }
+
     @Test("An encoding that is not known is an error, from outside too")
     func unknown() {
         #expect(Reading(Array("<a/>".utf8), charset: "koi8-r").error?.code == .unsupportedEncoding)

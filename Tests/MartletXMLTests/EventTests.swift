@@ -78,9 +78,56 @@ struct EventTests {
     func places() {
         let error = Reading("<a>\r\n \u{E9}\u{1F600}&b;\r</a>").error
         #expect(error?.code == .undeclaredEntity)
-        #expect(error?.position == XMLPosition(line: 2, column: 6, byteOffset: 14))
-        #expect(error?.description.hasPrefix("line 2, column 6 (byte 14): ") == true)
+        #expect(error?.position == XMLPosition(line: 2, column: 4, byteOffset: 12))
+        #expect(error?.description.hasPrefix("line 2, column 4 (byte 12): ") == true)
         #expect(Reading("<a>\r\r\n\n<").error?.position.line == 4)
+    }
+
+    @Test("After a document type, values and places are as without one")
+    func afterDoctype() {
+        let reading = Reading(
+            "<!DOCTYPE a [\n<!ATTLIST a b NMTOKENS #IMPLIED>]> <a b=' x  y '>\n<c>&d;</c></a>")
+        #expect(reading.events.dropFirst().first == .start("a", ["b": " x  y "]))
+        #expect(reading.error?.position == XMLPosition(line: 3, column: 4, byteOffset: 67))
+        let sameLine = Reading("<!DOCTYPE a>&d;")
+        #expect(sameLine.error?.position == XMLPosition(line: 1, column: 13, byteOffset: 12))
+    }
+
+    @Test("An event is there with its last byte, and its position is where it begins")
+    func promptness() throws {
+        let document = "<?xml version='1.0'?><a b='c'>text<!--d--><?e f?></a>"
+        var parser = XMLEventParser()
+        var events: [(event: XMLEvent, fedCount: Int, start: Int)] = []
+        for (index, byte) in document.utf8.enumerated() {
+            parser.feed([byte])
+            while let event = try parser.next() {
+                events.append((event, index + 1, parser.position.byteOffset))
+            }
+        }
+        #expect(
+            events.map(\.event) == [
+                .declaration(XMLDeclaration()), .start("a", ["b": "c"]), .text("text"), .comment("d"),
+                .instruction(target: "e", data: "f"), .end("a"),
+            ])
+        #expect(events.map(\.fedCount) == [21, 30, 42, 42, 49, 53])
+        #expect(events.map(\.start) == [0, 21, 30, 34, 42, 49])
+    }
+
+    @Test("Long markup in very small pieces needs at most a sixteenth of its length more to become an event")
+    func lateness() throws {
+        let tag = "<a b='\(String(repeating: "x", count: 100_000))'>"
+        var parser = XMLEventParser()
+        for byte in tag.utf8.dropLast() {
+            parser.feed([byte])
+            #expect(try parser.next() == nil)
+        }
+        parser.feed([0x3E])
+        var more = 0
+        while more < 7_000, try parser.next() == nil {
+            parser.feed([0x20])
+            more += 1
+        }
+        #expect(more < 7_000)
     }
 
     @Test("Long text comes in pieces of at most 64 KiB, the same ones however it arrives")

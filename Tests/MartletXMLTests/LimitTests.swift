@@ -14,7 +14,7 @@ struct LimitTests {
         #expect(Reading("<a><a><a/></a></a>", limits: limits).error == nil)
         let error = Reading("<a><a><a><a/></a></a></a>", limits: limits).error
         #expect(error?.code == .limitExceeded)
-        #expect(error?.position.byteOffset == 12)
+        #expect(error?.position.byteOffset == 9)
         #expect(Reading(Self.repeated("<a>", 100_000)).error?.code == .limitExceeded)
     }
 
@@ -39,10 +39,39 @@ struct LimitTests {
         #expect(error?.position.byteOffset == 10)
     }
 
+    @Test(
+        "A tag, a comment or a document type without an end is refused, and not stored for ever",
+        arguments: [
+            "<a b='", "<a>&", "<a><!--", "<a><?p ", "<a></a", "<!DOCTYPE a [<!--", "<!DOCTYPE a SYSTEM '",
+        ]
+    )
+    func endless(_ start: String) {
+        let limits = XMLLimits(valueByteCount: 1024)
+        let bytes = Array(start.utf8) + [UInt8](repeating: 0x78, count: 1 << 20)
+        let whole = Reading(bytes, limits: limits)
+        #expect(whole.error?.code == .limitExceeded, "\(String(describing: whole.error))")
+        for size in [100, 4097] { #expect(Reading(bytes, size: size, limits: limits) == whole) }
+    }
+
+    @Test("Names that never repeat are refused before they fill the memory")
+    func vocabulary() {
+        let limits = XMLLimits(vocabularyByteCount: 10_000)
+        let same = (0..<1000).map { _ in "<b c='1'/>" }.joined()
+        #expect(Reading("<a>\(same)</a>", limits: limits).error == nil)
+        for unit in ["<b%/>", "<b c%=''/>", "<b xmlns:p%='u'/>", "<b xmlns='u%'/>"] {
+            let body = (0..<1000).map { unit.replacing("%", with: "\($0)") }.joined()
+            #expect(Reading("<a>\(body)</a>", limits: limits).error?.code == .limitExceeded, "\(unit)")
+        }
+    }
+
     @Test("Limits below one count as one, and stop nothing from being read at all")
     func unsound() {
         let limits = XMLLimits(
-            depth: 0, attributeCount: -1, nameByteCount: 0, valueByteCount: .min, nodeCount: 0)
+            depth: 0, attributeCount: -1, nameByteCount: 0, valueByteCount: .min, nodeCount: 0,
+            vocabularyByteCount: 200)
+        #expect(
+            Reading("<a b='c'>d</a>", limits: XMLLimits(vocabularyByteCount: 0)).error?.code == .limitExceeded
+        )
         #expect(Reading("<a b='c'>d</a>", limits: limits).error == nil)
     }
 

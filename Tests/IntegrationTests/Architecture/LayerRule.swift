@@ -8,6 +8,7 @@ struct LayerRule {
     /// One row for each target.
     static let all = [
         LayerRule("CBrotli"),
+        LayerRule("CExpat"),
         LayerRule("COpenSSL"),
         LayerRule("CZlib"),
         LayerRule("CZstd"),
@@ -34,7 +35,7 @@ struct LayerRule {
             "MartletOffline", "MartletClient", "MartletCache", "MartletTransport", "MartletStorage",
             "SystemPackage", "FoundationEssentials", "DequeModule", "HeapModule", "Synchronization"),
         LayerRule("Martlet", "MartletClient", "MartletDownloads", "MartletOffline"),
-        LayerRule("MartletXML", "MartletClient"),
+        LayerRule("MartletXML", "MartletClient", "CExpat"),
         LayerRule("MartletImages", "MartletClient", "CPng", "CTurboJPEG"),
         LayerRule(
             "MartletTesting", "MartletWire", "MartletTransport", "MartletStorage", "MartletClient",

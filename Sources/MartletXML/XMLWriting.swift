@@ -1,13 +1,56 @@
-/// A tree to text.
-struct TreeWriter {
+/// An error in writing a tree: no document can contain it.
+public struct XMLWritingError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The kind of an error.
+    public enum Code: String, Hashable, Sendable {
+        /// A text that is not a name, such as one with a space or a colon.
+        case invalidName
+        /// A character that no document can contain, not even by reference.
+        case invalidCharacter
+        /// A comment with `--`, an instruction with `?>`, an identifier with both kinds of quotes.
+        case invalidContent
+        /// A prefix with two namespaces, or an attribute with a namespace and no prefix.
+        case invalidNamespace
+        /// Two attributes of one name.
+        case duplicateAttribute
+        /// Elements that nest deeper than ``XMLTree/depthLimit``.
+        case tooDeep
+    }
+
+    /// The kind of the error.
+    public var code: Code
+    /// The names of the elements from the root to the one with the error.
+    public var path: [String]
+    /// The description of the error.
+    public var message: String
+
+    /// The path, the message and the code.
+    public var description: String { "/\(path.joined(separator: "/")): \(message) (\(code.rawValue))" }
+}
+
+extension XMLTree {
+    /// The document as text, to be sent as UTF-8; read again, it gives the same tree.
+    ///
+    /// A declaration declares UTF-8. Namespaces that names need and no element declares are declared where they are needed. No
+    /// white space is added within the root element.
+    ///
+    /// - Throws: An ``XMLWritingError`` if no document can contain the tree; never for a tree that was read.
+    public func serialized() throws(XMLWritingError) -> String {
+        try XMLWriter.text(of: self)
+    }
+}
+
+/// Writes a tree as text.
+private struct XMLWriter {
     private var output = ""
     private var path: [String] = []
-    /// What prefixes stand for, the innermost last; the empty one is the default.
+    /// The namespaces of each prefix, the innermost last. The empty prefix is the default namespace.
     private var bindings: [String: [String]] = [:]
+    /// The texts that were checked, and whether they are names.
+    private var names: [[UInt8]: Bool] = [:]
 
     /// The text of a document.
     static func text(of tree: XMLTree) throws(XMLWritingError) -> String {
-        var writer = TreeWriter()
+        var writer = XMLWriter()
         try writer.write(tree)
         return writer.output
     }
@@ -28,29 +71,20 @@ struct TreeWriter {
     }
 
     private mutating func write(_ doctype: XMLDoctype) throws(XMLWritingError) {
-        let parts = doctype.name.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count <= 2, parts.allSatisfy(XMLCharacter.isPlainName) else {
-            throw fault(.invalidName, "\(doctype.name.debugDescription) is no name")
-        }
-        output += "<!DOCTYPE \(doctype.name)"
+        var written = doctype
+        var text = "<!DOCTYPE \(doctype.name)"
+        func quoted(_ text: String) -> String { text.utf8.contains(0x22) ? "'\(text)'" : "\"\(text)\"" }
         if let publicID = doctype.publicID {
-            guard publicID.unicodeScalars.allSatisfy({ XMLCharacter.isPublicIdentifier($0.value) }) else {
-                throw fault(.invalidContent, "\(publicID.debugDescription) is no public identifier")
-            }
-            output += " PUBLIC \"\(publicID)\" \(try literal(doctype.systemID ?? ""))"
+            written.systemID = doctype.systemID ?? ""
+            text += " PUBLIC \(quoted(publicID)) \(quoted(written.systemID ?? ""))"
         } else if let systemID = doctype.systemID {
-            output += " SYSTEM \(try literal(systemID))"
+            text += " SYSTEM \(quoted(systemID))"
         }
-        output += ">\n"
-    }
-
-    private func literal(_ text: String) throws(XMLWritingError) -> String {
-        try check(text)
-        if !text.utf8.contains(0x22) { return "\"\(text)\"" }
-        guard !text.utf8.contains(0x27) else {
-            throw fault(.invalidContent, "an identifier has both kinds of quotes")
+        text += ">\n"
+        guard XMLWriter.events(of: "\(text)<a/>").first == .doctype(written) else {
+            throw fault(.invalidContent, "\(doctype) cannot be written")
         }
-        return "'\(text)'"
+        output += text
     }
 
     private mutating func writeOutside(_ node: XMLTree.Node) throws(XMLWritingError) {
@@ -58,9 +92,9 @@ struct TreeWriter {
         case .comment, .instruction:
             try write(node)
             output += "\n"
-        case .text(let text) where text.unicodeScalars.allSatisfy({ XMLCharacter.isSpace($0.value) }): break
+        case .text(let text) where text.unicodeScalars.allSatisfy(\.isSpaceInXML): break
         case .text, .element:
-            throw fault(.invalidContent, "text or an element stands beside the root element")
+            throw fault(.invalidContent, "text or an element outside of the root element")
         }
     }
 
@@ -71,17 +105,17 @@ struct TreeWriter {
         case .comment(let text):
             try check(text)
             guard !text.contains("--"), text.utf8.last != 0x2D, !text.utf8.contains(0x0D) else {
-                throw fault(.invalidContent, "a comment has --, or a CR, or ends with -")
+                throw fault(.invalidContent, "a comment contains -- or a CR, or ends with -")
             }
             output += "<!--\(text)-->"
         case .instruction(let target, let data):
-            guard XMLCharacter.isPlainName(target), target.lowercased() != "xml" else {
-                throw fault(.invalidName, "\(target.debugDescription) is no target of an instruction")
+            guard isName(target), target.lowercased() != "xml" else {
+                throw fault(.invalidName, "\(target.debugDescription) is not a target of an instruction")
             }
             try check(data)
-            let first = data.unicodeScalars.first.map { XMLCharacter.isSpace($0.value) }
+            let first = data.unicodeScalars.first?.isSpaceInXML
             guard !data.contains("?>"), first != true, !data.utf8.contains(0x0D) else {
-                throw fault(.invalidContent, "an instruction has ?>, or a CR, or begins with space")
+                throw fault(.invalidContent, "an instruction contains ?> or a CR, or begins with white space")
             }
             output += data.isEmpty ? "<?\(target)?>" : "<?\(target) \(data)?>"
         }
@@ -117,14 +151,15 @@ struct TreeWriter {
         path.removeLast()
     }
 
-    /// What the element declares, and what its names need besides.
-    private func declarations(of element: XMLTree.Element) throws(XMLWritingError) -> [XMLNamespace] {
+    /// The declarations of the element, and those that its names need in addition.
+    private mutating func declarations(of element: XMLTree.Element) throws(XMLWritingError) -> [XMLNamespace]
+    {
         var declared: [String: String] = [:]
         var result: [XMLNamespace] = []
         for namespace in element.namespaces {
             let prefix = namespace.prefix ?? ""
             let isSound =
-                namespace.prefix.map { XMLCharacter.isPlainName($0) && !namespace.name.isEmpty } ?? true
+                namespace.prefix.map { isName($0) && !namespace.name.isEmpty } ?? true
             guard isSound, prefix != "xmlns", declared.updateValue(namespace.name, forKey: prefix) == nil,
                 (prefix == "xml") == (namespace.name == XMLNamespace.xml),
                 namespace.name != XMLNamespace.declarations
@@ -138,39 +173,65 @@ struct TreeWriter {
             if isAttribute {
                 try checkName(name)
                 guard seen.insert(name.qualified).inserted, expanded.insert(name).inserted else {
-                    throw fault(.duplicateAttribute, "the attribute \(name) is there twice")
+                    throw fault(.duplicateAttribute, "two attributes \(name)")
                 }
                 guard name.prefix != nil || name.namespace == nil, name.qualified != "xmlns" else {
-                    throw fault(.invalidNamespace, "the attribute \(name) has a namespace and no prefix")
+                    throw fault(.invalidNamespace, "the attribute \(name) has a namespace but no prefix")
                 }
                 if name.prefix == nil { continue }
             }
             let (prefix, namespace) = (name.prefix ?? "", name.namespace ?? "")
             guard prefix.isEmpty || !namespace.isEmpty, prefix != "xmlns" else {
-                throw fault(.invalidNamespace, "the prefix \(prefix) stands for no namespace")
+                throw fault(.invalidNamespace, "the prefix \(prefix) has no namespace")
             }
             let current =
                 declared[prefix] ?? (prefix == "xml" ? XMLNamespace.xml : bindings[prefix]?.last ?? "")
             if current.utf8.elementsEqual(namespace.utf8) { continue }
             guard declared[prefix] == nil, prefix != "xml", namespace != XMLNamespace.xml,
                 namespace != XMLNamespace.declarations
-            else { throw fault(.invalidNamespace, "the prefix \(prefix) stands for two namespaces") }
+            else { throw fault(.invalidNamespace, "the prefix \(prefix) has two namespaces") }
             declared[prefix] = namespace
             result.append(XMLNamespace(namespace, prefix: name.prefix))
         }
         return result
     }
 
-    private func checkName(_ name: XMLName) throws(XMLWritingError) {
-        guard XMLCharacter.isPlainName(name.local), name.prefix.map(XMLCharacter.isPlainName) != false else {
-            throw fault(.invalidName, "\(name.qualified.debugDescription) is no name")
+    private mutating func checkName(_ name: XMLName) throws(XMLWritingError) {
+        guard isName(name.local), name.prefix.map({ isName($0) }) != false else {
+            throw fault(.invalidName, "\(name.qualified.debugDescription) is not a name")
         }
     }
 
+    /// Whether the parser reads the text as a name without a colon.
+    private mutating func isName(_ text: String) -> Bool {
+        // By bytes: two strings that look the same need not both be names.
+        let key = Array(text.utf8)
+        if let known = names[key] { return known }
+        let events = XMLWriter.events(of: "<\(text)/>")
+        let isName = events == [.start(XMLElementStart(XMLName(text))), .end(XMLName(text))]
+        names[key] = isName
+        return isName
+    }
+
+    /// The events of a document; none if it is not well-formed.
+    private static func events(of text: String) -> [XMLEvent] {
+        var parser = XMLEventParser(
+            charset: "UTF-8", limits: XMLLimits(nameByteCount: .max, valueByteCount: .max))
+        parser.feed(text.utf8)
+        parser.finish()
+        var events: [XMLEvent] = []
+        do throws(XMLError) {
+            while let event = try parser.next() { events.append(event) }
+        } catch {
+            return []
+        }
+        return events
+    }
+
     private func check(_ text: String) throws(XMLWritingError) {
-        for scalar in text.unicodeScalars where !XMLCharacter.isLegal(scalar.value) {
+        for scalar in text.unicodeScalars where !scalar.isAllowedInXML {
             throw fault(
-                .invalidCharacter, "\(XMLCharacter.shown(scalar.value)) may not stand in a document")
+                .invalidCharacter, "\(String(scalar).debugDescription) is not allowed in a document")
         }
     }
 
@@ -181,10 +242,10 @@ struct TreeWriter {
             case "&": output += "&amp;"
             case "<": output += "&lt;"
             case ">": output += "&gt;"
-            // A reader would make an LF of it.
+            // A parser makes a line feed of a CR.
             case "\r": output += "&#13;"
             case "\"" where inValue: output += "&quot;"
-            // And spaces of these.
+            // And spaces of these in a value.
             case "\n" where inValue: output += "&#10;"
             case "\t" where inValue: output += "&#9;"
             default: output.unicodeScalars.append(scalar)

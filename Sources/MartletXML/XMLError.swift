@@ -1,0 +1,236 @@
+import CExpat
+
+/// An error in a document: it is not well-formed, its namespaces are wrong, or it exceeds a limit.
+public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The kind of an error. More may be added: a `switch` needs a default.
+    public enum Code: String, Hashable, Sendable {
+        /// Bytes that are malformed in the encoding.
+        case invalidByteSequence
+        /// A character that is not allowed in a document (XML 1.0 §2.2), or in a public identifier (§2.3).
+        case invalidCharacter
+        /// An encoding that is not supported.
+        case unsupportedEncoding
+        /// The declared encoding is not the encoding of the bytes (§4.3.3).
+        case encodingMismatch
+        /// A malformed XML declaration, or one that is not at the very beginning (§2.8).
+        case malformedDeclaration
+        /// A malformed tag, comment, instruction, section or document type.
+        case malformedMarkup
+        /// A malformed name (§2.3), or colons that are not allowed in it (Namespaces §7).
+        case invalidName
+        /// An end tag that does not match the open element (§3).
+        case mismatchedTag
+        /// Two attributes of one name, before or after prefixes are resolved (§3.1, Namespaces §6.3).
+        case duplicateAttribute
+        /// `<` in an attribute's value or a tag, or `]]>` in text (§2.4, §3.1).
+        case unescapedCharacter
+        /// An `&` without a reference, or a reference to a character that is not allowed (§4.1).
+        case malformedReference
+        /// An entity other than `amp`, `lt`, `gt`, `apos` and `quot`.
+        case undeclaredEntity
+        /// Text, or a second element, outside of the root element (§2.1).
+        case contentOutsideRoot
+        /// The document is not complete.
+        case unexpectedEnd
+        /// A prefix that is not declared (Namespaces §5).
+        case undeclaredPrefix
+        /// A namespace declaration that is not allowed (Namespaces §3).
+        case invalidNamespace
+        /// A document type, or a part of one that would change the meaning of the document.
+        case doctypeRefused
+        /// A value above one of the ``XMLLimits``.
+        case limitExceeded
+    }
+
+    /// The kind of the error.
+    public var code: Code
+    /// The place of the error; for a tag, a reference or a comment as a whole, the place where it begins.
+    public var position: XMLPosition
+    /// The description of the error.
+    public var message: String
+
+    /// Creates an error.
+    public init(_ code: Code, at position: XMLPosition, _ message: String) {
+        self.code = code
+        self.position = position
+        self.message = message
+    }
+
+    /// The place, the message and the code.
+    public var description: String { "\(position): \(message) (\(code.rawValue))" }
+}
+
+/// A place in a document.
+public struct XMLPosition: Hashable, Sendable, CustomStringConvertible {
+    /// The line, from 1. CR, LF and CR LF end a line.
+    public var line = 1
+    /// The column in characters (Unicode scalars), from 1.
+    public var column = 1
+    /// The number of bytes before the place, byte order mark included.
+    public var byteOffset = 0
+
+    /// Creates a place.
+    public init(line: Int = 1, column: Int = 1, byteOffset: Int = 0) {
+        self.line = line
+        self.column = column
+        self.byteOffset = byteOffset
+    }
+
+    /// `line 3, column 7 (byte 41)`.
+    public var description: String { "line \(line), column \(column) (byte \(byteOffset))" }
+}
+
+extension XMLError {
+    /// Creates the error for an error of expat.
+    ///
+    /// Expat has one code for most malformed markup, and the byte offset of the character that it could not accept. The
+    /// characters around that one tell the kind of the error.
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes that may be needed, the unfinished token among them.
+    ///   - offset: The offset of the first of them.
+    ///   - isAtEnd: Whether expat found the error in the end of the document.
+    init(
+        _ code: XML_Error, in expat: ExpatParser, _ bytes: ArraySlice<UInt8>, from offset: Int, isAtEnd: Bool
+    ) {
+        let text = unsafe XML_ErrorString(code).map { unsafe String(cString: $0) } ?? "error \(code.rawValue)"
+        self.init(.malformedMarkup, at: expat.position, text)
+        let scene = Scene(encoding: expat.encoding, bytes: bytes, offset: offset)
+        if expat.builder.isOutsideRoot, let junk = scene.junk(after: expat.builder.lastEnd) {
+            // Expat notices it sooner or later, as the bytes arrive.
+            self.code = junk.isMalformed ? .invalidByteSequence : .contentOutsideRoot
+            message =
+                "\(junk.isMalformed ? "malformed \(expat.encoding.rawValue)" : "text") outside of the root element"
+            position = expat.builder.lastStart
+            position.advance(over: scene.scalars(from: position.byteOffset, to: junk.offset))
+            position.byteOffset = junk.offset
+            return
+        }
+        switch code {
+        case XML_ERROR_PARTIAL_CHAR: self.code = .invalidByteSequence
+        case XML_ERROR_JUNK_AFTER_DOC_ELEMENT: self.code = .contentOutsideRoot
+        case _ where isAtEnd:
+            self.code = .unexpectedEnd
+            message =
+                expat.builder.openName.map { "the document ends within \($0)" }
+                ?? "the document is not complete"
+        case XML_ERROR_INVALID_TOKEN:
+            (self.code, message) = scene.fault(at: position.byteOffset)
+        case XML_ERROR_TAG_MISMATCH:
+            self.code = .mismatchedTag
+            if let name = expat.builder.openName { message = "</\(name)> expected" }
+        case XML_ERROR_UNDEFINED_ENTITY:
+            self.code = .undeclaredEntity
+            guard let name = scene.entityName(at: position.byteOffset) else { break }
+            message = "the entity \(name) is not declared"
+            guard name.utf8.count > expat.builder.limits.nameByteCount else { break }
+            self.code = .limitExceeded
+        default:
+            self.code = XMLError.codes[code.rawValue] ?? .malformedMarkup
+        }
+    }
+
+    private static let codes: [UInt32: Code] = [
+        XML_ERROR_NO_MEMORY.rawValue: .limitExceeded,
+        XML_ERROR_NO_ELEMENTS.rawValue: .unexpectedEnd,
+        XML_ERROR_UNCLOSED_TOKEN.rawValue: .unexpectedEnd,
+        XML_ERROR_UNCLOSED_CDATA_SECTION.rawValue: .unexpectedEnd,
+        XML_ERROR_DUPLICATE_ATTRIBUTE.rawValue: .duplicateAttribute,
+        XML_ERROR_PARAM_ENTITY_REF.rawValue: .doctypeRefused,
+        XML_ERROR_AMPLIFICATION_LIMIT_BREACH.rawValue: .doctypeRefused,
+        XML_ERROR_BAD_CHAR_REF.rawValue: .malformedReference,
+        XML_ERROR_MISPLACED_XML_PI.rawValue: .malformedDeclaration,
+        XML_ERROR_XML_DECL.rawValue: .malformedDeclaration,
+        XML_ERROR_TEXT_DECL.rawValue: .malformedDeclaration,
+        XML_ERROR_UNKNOWN_ENCODING.rawValue: .unsupportedEncoding,
+        XML_ERROR_INCORRECT_ENCODING.rawValue: .encodingMismatch,
+        XML_ERROR_UNBOUND_PREFIX.rawValue: .undeclaredPrefix,
+        XML_ERROR_UNDECLARING_PREFIX.rawValue: .invalidNamespace,
+        XML_ERROR_RESERVED_PREFIX_XML.rawValue: .invalidNamespace,
+        XML_ERROR_RESERVED_PREFIX_XMLNS.rawValue: .invalidNamespace,
+        XML_ERROR_RESERVED_NAMESPACE_URI.rawValue: .invalidNamespace,
+        XML_ERROR_PUBLICID.rawValue: .invalidCharacter,
+    ]
+}
+
+/// The characters around an error.
+private struct Scene {
+    let encoding: XMLEncoding
+    let bytes: ArraySlice<UInt8>
+    /// The offset of the first of the bytes.
+    let offset: Int
+
+    /// The characters between two offsets.
+    func scalars(from start: Int, to end: Int = .max) -> [Unicode.Scalar] {
+        let count = max(0, min(bytes.count, end - offset))
+        return encoding.scalars(bytes.prefix(count).dropFirst(max(0, start - offset)))
+    }
+
+    private func isMalformed(at place: Int, _ scalar: Unicode.Scalar) -> Bool {
+        guard scalar == "\u{FFFD}", encoding == .utf8 || encoding == .ascii else { return false }
+        return !bytes.dropFirst(place - offset).starts(with: [0xEF, 0xBF, 0xBD])
+    }
+
+    /// The first character that is neither white space nor markup that may be outside of the root element; nil if that is markup.
+    func junk(after end: Int) -> (offset: Int, isMalformed: Bool)? {
+        let scalars = scalars(from: end)
+        let spaces = scalars.prefix { $0.isSpaceInXML }
+        guard let first = scalars.dropFirst(spaces.count).first else { return nil }
+        guard first != "<" || scalars.dropFirst(spaces.count + 1).first == "/" else { return nil }
+        let place = end + spaces.count * encoding.unitByteCount
+        return (place, isMalformed(at: place, first))
+    }
+
+    /// The name of the entity in a reference; nil if the place is that of a tag.
+    func entityName(at place: Int) -> String? {
+        let scalars = scalars(from: place)
+        guard scalars.first == "&" else { return nil }
+        return String(String.UnicodeScalarView(scalars.dropFirst().prefix { $0 != ";" }))
+    }
+
+    /// The kind and the description of the error in front of a character.
+    func fault(at place: Int) -> (XMLError.Code, String) {
+        guard let scalar = scalars(from: place, to: place + 4).first else {
+            return (.malformedMarkup, "malformed markup")
+        }
+        let shown = String(scalar).debugDescription
+        if isMalformed(at: place, scalar) { return (.invalidByteSequence, "malformed \(encoding.rawValue)") }
+        if !scalar.isAllowedInXML { return (.invalidCharacter, "\(shown) is not allowed in a document") }
+        let text = String(String.UnicodeScalarView(scalars(from: place - 4096, to: place)))
+        if text.hasSuffix("--") { return (.malformedMarkup, "-- is not allowed in a comment") }
+        if text.contains(/&[^&<>'"\s;]*$/) { return (.malformedReference, "\(shown) in a reference") }
+        if text.hasSuffix("]]"), scalar == ">" { return (.unescapedCharacter, "]]> is not allowed in text") }
+        if scalar == "<" { return (.unescapedCharacter, "< is not allowed here") }
+        if text.contains(/<\?(?i:xml)$/) {
+            return (.malformedDeclaration, "an XML declaration begins with <?xml")
+        }
+        // At the beginning of a name after `</` and `<?`; after a colon; and a character that is in no name.
+        let isName =
+            text.hasSuffix("</") || text.hasSuffix("<?") || text.hasSuffix(":") || scalar == ":"
+            || !text.hasSuffix("<") && (!scalar.isASCII || "0123456789-.".unicodeScalars.contains(scalar))
+        return (isName ? .invalidName : .malformedMarkup, "\(shown) is not allowed here")
+    }
+}
+
+extension XMLPosition {
+    /// Moves line and column over characters.
+    fileprivate mutating func advance(over scalars: [Unicode.Scalar]) {
+        for (index, scalar) in scalars.enumerated() {
+            switch scalar {
+            case "\n" where index > 0 && scalars[index - 1] == "\r": break
+            case "\n", "\r": (line, column) = (line + 1, 1)
+            default: column += 1
+            }
+        }
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether a document may contain the character (XML 1.0 §2.2).
+    var isAllowedInXML: Bool {
+        value >= 0x20 ? value != 0xFFFE && value != 0xFFFF : value == 0x09 || value == 0x0A || value == 0x0D
+    }
+
+    /// Whether the character is white space (XML 1.0 §2.3).
+    var isSpaceInXML: Bool { self == " " || self == "\n" || self == "\t" || self == "\r" }
+}

@@ -1,0 +1,179 @@
+import CExpat
+
+/// Reads a document as it arrives: bytes in, events out.
+///
+/// ```swift
+/// var parser = XMLEventParser()
+/// parser.feed(bytes)
+/// while let event = try parser.next() { … }
+/// parser.finish()
+/// while let event = try parser.next() { … }
+/// ```
+///
+/// The system's expat parses; ``XMLLimits`` bound it. A document that is not well-formed by XML 1.0 and Namespaces in XML 1.0 is
+/// an ``XMLError`` with its place. Names follow the fourth edition of XML 1.0, as expat has it, the rest follows the fifth. The
+/// events of a well-formed document do not depend on the pieces that its bytes arrive in, the time is linear in its length, and
+/// the memory is bounded by the limits and by the bytes that are fed and not yet read. Of a document type only the name and the
+/// identifiers are reported (``XMLDoctypeRule``); entities cannot be declared, and nothing is fetched.
+///
+/// A parser cannot be copied, since it owns expat's parser. Both are freed together.
+public struct XMLEventParser: ~Copyable, Sendable {
+    /// The size of the slices that expat reads, as long as they complete a token.
+    private static let sliceByteCount = 4096
+
+    private let charset: String?
+    private let limits: XMLLimits
+    private let doctypeRule: XMLDoctypeRule
+    /// Bytes that were not read yet, and those before them that an error may need.
+    private var input: [UInt8] = []
+    /// The offset of the first byte of ``input`` in the document.
+    private var inputOffset = 0
+    /// The number of bytes that expat was given.
+    private var readCount = 0
+    /// The number of bytes that may be read again: expat reads a token from its beginning each time that a part of it arrives.
+    private var rereadBudget = 1 << 20
+    private var isFinished = false
+    private var isAtEnd = false
+    private var expat: ExpatParser?
+    /// The error of expat, until the character that it is about has arrived.
+    private var rejection: XML_Error?
+    private var failure: XMLError?
+    /// The place of the last event, or of the error.
+    public private(set) var position = XMLPosition()
+
+    /// Creates a parser for one document.
+    ///
+    /// - Parameters:
+    ///   - charset: The encoding from the transport, such as the `charset` of `Content-Type`. It takes precedence over the
+    ///     document's own declaration, and a byte order mark over both (RFC 7303 §3.2).
+    ///   - limits: The limits of the document.
+    ///   - doctype: The treatment of a document type; by default it is skipped.
+    public init(charset: String? = nil, limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip) {
+        self.charset = charset
+        self.limits = limits.sound
+        doctypeRule = doctype
+    }
+
+    /// The encoding of the document; nil until its first four bytes are read.
+    public var encoding: XMLEncoding? { expat?.encoding }
+
+    /// Adds bytes of the document, any number of them.
+    public mutating func feed(_ bytes: some Sequence<UInt8>) { input.append(contentsOf: bytes) }
+
+    /// Marks the end of the document.
+    public mutating func finish() { isFinished = true }
+
+    /// The next event; nil if more bytes are needed, and at the end of a finished document.
+    ///
+    /// An event is returned with the last byte of its markup. Markup that arrives in very many pieces may need up to a sixteenth
+    /// of its length more.
+    /// - Throws: The error of the document, each time: no events follow an error.
+    public mutating func next() throws(XMLError) -> XMLEvent? {
+        while true {
+            if let (event, position) = expat?.nextEvent() {
+                self.position = position
+                return event
+            }
+            if let failure {
+                position = failure.position
+                throw failure
+            }
+            do throws(XMLError) {
+                guard try advance() else { return nil }
+            } catch {
+                failure = error
+            }
+        }
+    }
+
+    /// Gives expat the next slice.
+    /// - Returns: Whether there was one to be given.
+    private mutating func advance() throws(XMLError) -> Bool {
+        guard !isAtEnd, let expat = try openParser() else { return false }
+        if let rejection {
+            let known = input.dropFirst(expat.position.byteOffset - inputOffset).prefix(4)
+            guard isFinished || known.count == 4 || known.first.map({ $0 < 0x80 }) == true else {
+                return false
+            }
+            throw error(rejection, expat)
+        }
+        let unread = inputOffset + input.count - readCount
+        guard unread > 0 else {
+            guard isFinished else { return false }
+            isAtEnd = true
+            return try handle(expat.finish(), expat)
+        }
+        // The time stays linear: each new byte pays for reading sixteen bytes again, and slices grow with the token.
+        let begun = readCount - expat.tokenOffset
+        guard isFinished || begun <= rereadBudget + 16 * unread else { return false }
+        let slice = max(XMLEventParser.sliceByteCount, begun)
+        let count = try readableCount(min(unread, slice), expat)
+        guard count > 0 else { return false }
+        rereadBudget += 16 * count - begun
+        let start = readCount - inputOffset
+        let outcome = expat.read(input.span.extracting(start..<start + count))
+        readCount += count
+        return try handle(outcome, expat)
+    }
+
+    /// The parser, once the encoding is known.
+    private mutating func openParser() throws(XMLError) -> ExpatParser? {
+        if let expat { return expat }
+        guard input.count >= 4 || isFinished else { return nil }
+        let detection = try XMLEncoding.Detection(Array(input.prefix(4)), charset: charset)
+        let parser = ExpatParser(detection, limits: limits, doctypeRule: doctypeRule)
+        expat = parser
+        return parser
+    }
+
+    /// The number of the next bytes that expat may be given, up to so many.
+    private func readableCount(_ count: Int, _ expat: ExpatParser) throws(XMLError) -> Int {
+        var place = expat.position
+        place.byteOffset = readCount
+        guard readCount < limits.byteCount else {
+            throw XMLError(.limitExceeded, at: place, "the document has more than \(limits.byteCount) bytes")
+        }
+        let room = limits.tokenByteCount + 1 - (readCount - expat.pendingOffset)
+        guard room > 0 else {
+            throw XMLError(
+                .limitExceeded, at: expat.position,
+                expat.builder.isOutsideRoot
+                    ? "more than \(limits.tokenByteCount) bytes without an element"
+                    : "a tag or a comment has more than \(limits.tokenByteCount) bytes")
+        }
+        let start = readCount - inputOffset
+        let end = start + min(count, room, limits.byteCount - readCount)
+        let isLast = end < start + count || isFinished && end == input.count
+        let (readable, isMalformed) = expat.encoding.readable(input[start..<end], isLast: isLast)
+        guard readable == 0, isMalformed || isFinished else { return readable }
+        throw XMLError(.invalidByteSequence, at: place, "malformed \(expat.encoding.rawValue)")
+    }
+
+    private mutating func handle(
+        _ outcome: ExpatParser.Outcome, _ expat: ExpatParser
+    ) throws(XMLError) -> Bool {
+        switch outcome {
+        case .complete: break
+        case .restarted(let offset): readCount = offset
+        case .failed(let error): throw error
+        case .malformed(let code) where isAtEnd:
+            throw error(code, expat)
+        case .malformed(let code):
+            rejection = code
+            return true
+        }
+        // Removed when they are many, so that the rest is not moved again and again.
+        let unneeded = expat.neededOffset - inputOffset
+        if unneeded > input.count / 2 {
+            input.removeFirst(unneeded)
+            inputOffset += unneeded
+        }
+        return true
+    }
+
+    private func error(_ code: XML_Error, _ expat: ExpatParser) -> XMLError {
+        // With the rest of the character at the end of what was read.
+        let bytes = input.prefix(readCount - inputOffset + 4)
+        return XMLError(code, in: expat, bytes, from: inputOffset, isAtEnd: isAtEnd)
+    }
+}

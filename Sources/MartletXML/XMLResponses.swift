@@ -1,0 +1,136 @@
+public import MartletClient
+
+/// Decodes a response to an ``XMLTree``; `.xml` where a decoder is expected.
+public struct XMLResponseDecoder: ResponseDecoder {
+    /// The limits of the document.
+    public var limits: XMLLimits
+    /// The treatment of a document type.
+    public var doctype: XMLDoctypeRule
+
+    /// Creates a decoder.
+    public init(limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip) {
+        self.limits = limits
+        self.doctype = doctype
+    }
+
+    /// `application/xml`, `text/xml`, and the types that end with `+xml` (RFC 7303 §4).
+    public var acceptableContentTypes: [String] {
+        [
+            "application/xml", "text/xml", "application/*+xml", "image/*+xml", "text/*+xml", "model/*+xml",
+            "message/*+xml",
+        ]
+    }
+
+    /// Reads the body as a document.
+    /// - Throws: An ``XMLError``.
+    public func decode(_ exchange: HTTPExchange) throws -> XMLTree {
+        let charset = exchange.response.headerFields[.contentType].flatMap { MediaType($0)?.charset }
+        return try XMLTree(exchange.body, charset: charset, limits: limits, doctype: doctype)
+    }
+}
+
+extension ResponseDecoder where Self == XMLResponseDecoder {
+    /// An XML document, with the default limits.
+    public static var xml: XMLResponseDecoder { XMLResponseDecoder() }
+
+    /// An XML document.
+    public static func xml(
+        limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip
+    ) -> XMLResponseDecoder {
+        XMLResponseDecoder(limits: limits, doctype: doctype)
+    }
+}
+
+extension HTTPExchange {
+    /// Reads the body as an XML document if the status is 2xx.
+    ///
+    /// The encoding is that of the byte order mark, else the `charset` of `Content-Type`, else the one that the document
+    /// declares, else UTF-8 (RFC 7303 §3.2).
+    ///
+    /// - Parameters:
+    ///   - limits: The limits of the document.
+    ///   - doctype: The treatment of a document type.
+    /// - Throws: An `HTTPError` with the code `.unacceptableStatus` that carries this exchange; an ``XMLError``.
+    public func xml(limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip) throws -> XMLTree {
+        try XMLResponseDecoder(limits: limits, doctype: doctype).decode(validated())
+    }
+}
+
+extension ResponseBody {
+    /// The events of an XML body as they arrive: an `AsyncSequence`, pulled.
+    ///
+    /// Neither the status nor the content type is checked. A body of any length takes the memory of its largest value, bounded by
+    /// the limits.
+    public struct XMLEvents: AsyncSequence, Sendable {
+        /// An event.
+        public typealias Element = XMLEvent
+
+        fileprivate let body: ResponseBody
+        fileprivate let charset: String?
+        fileprivate let limits: XMLLimits
+        fileprivate let doctype: XMLDoctypeRule
+
+        /// An iterator over the events.
+        public struct Iterator: AsyncIteratorProtocol {
+            private var body: ResponseBody.Iterator
+            private let parser: Parser
+            private var isEnded = false
+
+            /// Iterators can be copied and parsers cannot. Copies of an iterator read on where the last one stopped.
+            private final class Parser {
+                var value: XMLEventParser
+                init(_ value: consuming XMLEventParser) { self.value = value }
+            }
+
+            fileprivate init(_ events: XMLEvents) {
+                body = events.body.makeAsyncIterator()
+                parser = Parser(
+                    XMLEventParser(charset: events.charset, limits: events.limits, doctype: events.doctype))
+            }
+
+            /// The next event; nil at the end of the document.
+            ///
+            /// If the task is cancelled, it throws `CancellationError` immediately, and the connection is closed.
+            /// - Throws: An ``XMLError``, after which no more of the body is read; an `HTTPError` of the body.
+            public mutating func next() async throws -> XMLEvent? {
+                while true {
+                    if let event = try parser.value.next() { return event }
+                    if isEnded { return nil }
+                    if let piece = try await body.next() {
+                        parser.value.feed(piece)
+                    } else {
+                        isEnded = true
+                        parser.value.finish()
+                    }
+                }
+            }
+
+            /// The next event; nil at the end of the document.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws(any Error) -> XMLEvent? {
+                try await next()
+            }
+        }
+
+        /// Creates an iterator over the rest of the body.
+        public func makeAsyncIterator() -> Iterator { Iterator(self) }
+    }
+
+    /// The events of an XML body, with the default limits. The encoding is that of the body alone.
+    public var xmlEvents: XMLEvents { xmlEvents() }
+
+    /// The events of an XML body.
+    ///
+    /// - Parameters:
+    ///   - response: The head of the response: the `charset` of its `Content-Type` takes precedence over the document's own
+    ///     declaration (RFC 7303 §3.2). Without it, the encoding is that of the body alone.
+    ///   - limits: The limits of the document.
+    ///   - doctype: The treatment of a document type.
+    public func xmlEvents(
+        of response: HTTPResponse? = nil, limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip
+    ) -> XMLEvents {
+        let charset = response?.headerFields[.contentType].flatMap { MediaType($0)?.charset }
+        return XMLEvents(body: self, charset: charset, limits: limits, doctype: doctype)
+    }
+}
