@@ -72,7 +72,7 @@ struct EventBuilder {
 
     private mutating func remember(_ written: [UInt8], as name: XMLName) throws(XMLError) {
         vocabularyByteCount += written.count + 64
-        try check("all names have", vocabularyByteCount, limits.vocabularyByteCount, "bytes")
+        try check("all names together have", vocabularyByteCount, limits.vocabularyByteCount, "bytes")
         names[written] = name
     }
 

@@ -8,6 +8,7 @@ import CExpat
 /// A document can take up to three parsers, one after the other. If it declares another encoding than the one that the parser
 /// was created with, it is read again from its beginning. After a document type, the rest is read as if there were none: nothing
 /// that it declares, or might declare in an external subset, can then hide an undeclared entity or change a value.
+///
 /// `@unchecked Sendable`: only one ``XMLEventParser`` refers to it, which cannot be copied and which one task uses at a time.
 @safe final class ExpatParser: @unchecked Sendable {
     /// The result of reading a slice.
@@ -68,9 +69,6 @@ import CExpat
             byteOffset: origin.byteOffset + index)
     }
 
-    /// The number of bytes of the token that an event or an error is about.
-    var tokenByteCount: Int { unsafe Int(XML_GetCurrentByteCount(parser)) }
-
     /// The offset of the first byte that is not part of a complete token.
     var tokenOffset: Int { max(builder.lastEnd, position.byteOffset) }
 
@@ -80,7 +78,7 @@ import CExpat
     /// The offset of the first byte that the place of an error may depend on.
     var neededOffset: Int { builder.isOutsideRoot ? builder.lastStart.byteOffset : tokenOffset }
 
-    fileprivate var tokenEnd: Int { position.byteOffset + tokenByteCount }
+    fileprivate var tokenEnd: Int { unsafe position.byteOffset + Int(XML_GetCurrentByteCount(parser)) }
 
     /// Reads the next bytes.
     func read(_ bytes: Span<UInt8>) -> Outcome {
@@ -108,12 +106,7 @@ import CExpat
         case .endOfDoctype(let end):
             interruption = nil
             // A space goes first, so that neither a mark nor a declaration is taken for the beginning of a document.
-            let space: [UInt8] =
-                switch encoding {
-                case .utf16BigEndian: [0, 0x20]
-                case .utf16LittleEndian: [0x20, 0]
-                default: [0x20]
-                }
+            let space = encoding.space
             origin = XMLPosition(
                 line: end.line, column: end.column - 1, byteOffset: end.byteOffset - space.count)
             openParser()

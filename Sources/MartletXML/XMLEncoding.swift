@@ -12,7 +12,16 @@ public enum XMLEncoding: String, Hashable, Sendable {
     case ascii = "US-ASCII"
 
     /// The number of bytes of a code unit.
-    var unitByteCount: Int { self == .utf16LittleEndian || self == .utf16BigEndian ? 2 : 1 }
+    var unitByteCount: Int { space.count }
+
+    /// The bytes of a space.
+    var space: [UInt8] {
+        switch self {
+        case .utf16BigEndian: [0, 0x20]
+        case .utf16LittleEndian: [0x20, 0]
+        case .utf8, .latin1, .ascii: [0x20]
+        }
+    }
 
     /// The code units of bytes in UTF-16; an odd byte at the end is ignored.
     private func units(_ bytes: ArraySlice<UInt8>) -> [UInt16] {
@@ -59,29 +68,12 @@ public enum XMLEncoding: String, Hashable, Sendable {
 }
 
 extension XMLEncoding {
-    /// The meaning of a `charset` parameter or an encoding declaration.
-    enum Label: Equatable {
-        /// One of the encodings.
-        case encoding(XMLEncoding)
-        /// UTF-16 in the order of the byte order mark.
-        case utf16
-        /// Any other encoding.
-        case unknown
-
-        /// Finds the meaning of a label, in any case.
-        init(_ label: String) {
-            self =
-                switch label.lowercased() {
-                case "utf-8", "utf8": .encoding(.utf8)
-                case "utf-16": .utf16
-                case "utf-16le": .encoding(.utf16LittleEndian)
-                case "utf-16be": .encoding(.utf16BigEndian)
-                case "iso-8859-1", "iso_8859-1", "iso8859-1", "latin1", "l1": .encoding(.latin1)
-                case "us-ascii", "ascii": .encoding(.ascii)
-                default: .unknown
-                }
-        }
-    }
+    /// The encodings by their labels in a `charset` parameter or an encoding declaration, in lower case.
+    private static let labels: [String: XMLEncoding] = [
+        "utf-8": .utf8, "utf8": .utf8, "utf-16le": .utf16LittleEndian, "utf-16be": .utf16BigEndian,
+        "iso-8859-1": .latin1, "iso_8859-1": .latin1, "iso8859-1": .latin1, "latin1": .latin1, "l1": .latin1,
+        "us-ascii": .ascii, "ascii": .ascii,
+    ]
 
     /// The encoding of a document before its declaration is read.
     struct Detection {
@@ -89,75 +81,70 @@ extension XMLEncoding {
         /// Whether there is a byte order mark.
         let hasMark: Bool
         /// Whether the declaration of the document counts: the charset of the transport replaces it.
-        var heedsDeclaration = true
+        let heedsDeclaration: Bool
 
         /// Detects the encoding in the order of RFC 7303 §3.2: byte order mark, charset of the transport, then UTF-8 until
         /// the declaration is read. UTF-16 without a mark needs a declaration, so it begins with `<?`.
         /// - Parameter first: The first four bytes of the document, or all of it.
         init(_ first: [UInt8], charset: String?) throws(XMLError) {
             let start = XMLPosition()
-            switch (first, charset) {
-            case ([0xFF, 0xFE, 0, 0], _), ([0, 0, 0xFE, 0xFF], _), ([0, 0, 0, 0x3C], _),
-                ([0x3C, 0, 0, 0], _):
-                throw XMLError(.unsupportedEncoding, at: start, "UTF-32 is not supported")
-            case _ where first.starts(with: [0xEF, 0xBB, 0xBF]): self.init(.utf8, hasMark: true)
-            case _ where first.starts(with: [0xFE, 0xFF]): self.init(.utf16BigEndian, hasMark: true)
-            case _ where first.starts(with: [0xFF, 0xFE]): self.init(.utf16LittleEndian, hasMark: true)
-            case (_, let charset?):
-                switch Label(charset) {
-                case .encoding(let encoding): self.init(encoding, hasMark: false)
-                case .utf16:
-                    throw XMLError(.encodingMismatch, at: start, "UTF-16 without a byte order mark")
-                case .unknown:
-                    throw XMLError(
-                        .unsupportedEncoding, at: start,
-                        "the charset \(charset.debugDescription) is not supported")
-                }
-            case ([0, 0x3C, 0, 0x3F], _): self.init(.utf16BigEndian, hasMark: false)
-            case ([0x3C, 0, 0x3F, 0], _): self.init(.utf16LittleEndian, hasMark: false)
-            default: self.init(.utf8, hasMark: false)
-            }
             heedsDeclaration = charset == nil
-            try checkZeros(first)
-        }
-
-        private init(_ encoding: XMLEncoding, hasMark: Bool) {
-            self.encoding = encoding
-            self.hasMark = hasMark
-        }
-
-        /// Refuses zeros that would make expat guess another encoding. A document begins with an ASCII character.
-        private func checkZeros(_ first: [UInt8]) throws(XMLError) {
-            guard !hasMark, first.count >= 2 else { return }
-            let isSound =
-                switch encoding {
-                case .utf16BigEndian: first[0] == 0 && first[1] != 0
-                case .utf16LittleEndian: first[0] != 0 && first[1] == 0
-                default: first[0] != 0 && first[1] != 0
+            let marks: [(XMLEncoding, [UInt8])] = [
+                (.utf8, [0xEF, 0xBB, 0xBF]), (.utf16BigEndian, [0xFE, 0xFF]),
+                (.utf16LittleEndian, [0xFF, 0xFE]),
+            ]
+            switch first {
+            case [0xFF, 0xFE, 0, 0], [0, 0, 0xFE, 0xFF], [0, 0, 0, 0x3C], [0x3C, 0, 0, 0]:
+                throw XMLError(.unsupportedEncoding, at: start, "UTF-32 is not supported")
+            default: break
+            }
+            if let marked = marks.first(where: { first.starts(with: $0.1) }) {
+                (encoding, hasMark) = (marked.0, true)
+                return
+            }
+            hasMark = false
+            if let charset {
+                guard let named = labels[charset.lowercased()] else {
+                    throw charset.lowercased() == "utf-16"
+                        ? XMLError(.encodingMismatch, at: start, "UTF-16 without a byte order mark")
+                        : XMLError(
+                            .unsupportedEncoding, at: start,
+                            "the charset \(charset.debugDescription) is not supported")
                 }
-            guard !isSound else { return }
-            throw XMLError(
-                encoding.unitByteCount == 1 ? .invalidCharacter : .encodingMismatch, at: XMLPosition(),
-                "the document does not begin with a character of \(encoding.rawValue)")
+                encoding = named
+            } else if first == [0, 0x3C, 0, 0x3F] {
+                encoding = .utf16BigEndian
+            } else {
+                encoding = first == [0x3C, 0, 0x3F, 0] ? .utf16LittleEndian : .utf8
+            }
+            // Zeros in other places would make expat guess another encoding.
+            let zeros = first.prefix(2).map { $0 == 0 }
+            let isWide = encoding.unitByteCount == 2
+            guard first.count < 2 || zeros == (isWide ? encoding.space.map { $0 == 0 } : [false, false])
+            else {
+                throw XMLError(
+                    isWide ? .encodingMismatch : .invalidCharacter, at: start,
+                    "the document does not begin with a character of \(encoding.rawValue)")
+            }
         }
 
         /// The encoding that a document declares; the detected one if it declares none, or may not.
         func encoding(declared name: String?, at position: XMLPosition) throws(XMLError) -> XMLEncoding {
             guard let name, heedsDeclaration else { return encoding }
             let isWide = encoding.unitByteCount == 2
-            switch Label(name) {
-            case .encoding(let declared) where declared == encoding: return encoding
-            case .encoding(let declared) where declared.unitByteCount == 1 && !isWide && !hasMark:
-                return declared
-            case .utf16 where hasMark && isWide: return encoding
-            case .unknown:
+            if name.lowercased() == "utf-16", isWide, hasMark { return encoding }
+            let declared = labels[name.lowercased()]
+            guard declared != nil || name.lowercased() == "utf-16" else {
                 throw XMLError(
                     .unsupportedEncoding, at: position,
                     "the encoding \(name.debugDescription) is not supported")
-            default:
+            }
+            let mayDiffer = !isWide && !hasMark && declared?.unitByteCount == 1
+            guard let declared, declared == encoding || mayDiffer else {
                 throw XMLError(
                     .encodingMismatch, at: position, "\(name) is declared, but this is \(encoding.rawValue)")
             }
+            return declared
         }
     }
 }

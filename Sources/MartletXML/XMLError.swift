@@ -132,6 +132,8 @@ extension XMLError {
 
     private static let codes: [UInt32: Code] = [
         XML_ERROR_NO_MEMORY.rawValue: .limitExceeded,
+        // Of a parser that could not be created.
+        XML_ERROR_INVALID_ARGUMENT.rawValue: .limitExceeded,
         XML_ERROR_NO_ELEMENTS.rawValue: .unexpectedEnd,
         XML_ERROR_UNCLOSED_TOKEN.rawValue: .unexpectedEnd,
         XML_ERROR_UNCLOSED_CDATA_SECTION.rawValue: .unexpectedEnd,

@@ -106,7 +106,8 @@ public struct XMLEventParser: ~Copyable, Sendable {
         // The time stays linear: each new byte pays for reading sixteen bytes again, and slices grow with the token.
         let begun = readCount - expat.tokenOffset
         guard isFinished || begun <= rereadBudget + 16 * unread else { return false }
-        let slice = max(XMLEventParser.sliceByteCount, begun)
+        // Expat counts in 32 bits.
+        let slice = min(max(XMLEventParser.sliceByteCount, begun), 1 << 28)
         let count = try readableCount(min(unread, slice), expat)
         guard count > 0 else { return false }
         rereadBudget += 16 * count - begun
@@ -154,7 +155,9 @@ public struct XMLEventParser: ~Copyable, Sendable {
     ) throws(XMLError) -> Bool {
         switch outcome {
         case .complete: break
-        case .restarted(let offset): readCount = offset
+        case .restarted(let offset):
+            readCount = offset
+            isAtEnd = false
         case .failed(let error): throw error
         case .malformed(let code) where isAtEnd:
             throw error(code, expat)

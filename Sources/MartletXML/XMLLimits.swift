@@ -9,8 +9,8 @@ public struct XMLLimits: Hashable, Sendable {
     /// The maximum length of an attribute's value, a comment, an instruction or a document type, in bytes of UTF-8; 1 MiB by
     /// default.
     ///
-    /// A whole tag, and everything else outside of the root element, may have eight times as many bytes, and 64 KiB in any
-    /// case. Text comes in pieces and needs no limit.
+    /// A tag with all its attributes may have twice as many bytes, and 64 KiB more, as may white space and declarations outside
+    /// of the root element. Text comes in pieces and needs no limit.
     public var valueByteCount: Int
     /// The maximum length of a document in bytes; none by default, since events do not accumulate.
     public var byteCount: Int
@@ -49,10 +49,7 @@ public struct XMLLimits: Hashable, Sendable {
     }
 
     /// The maximum number of bytes that expat holds at once: a tag, or all that is between two events outside of the root.
-    var tokenByteCount: Int {
-        let (product, isTooLarge) = valueByteCount.multipliedReportingOverflow(by: 8)
-        return max(64 << 10, isTooLarge ? .max / 2 : min(product, .max / 2))
-    }
+    var tokenByteCount: Int { 2 * min(valueByteCount, .max / 4) + (64 << 10) }
 }
 
 /// The treatment of a document type declaration (XML 1.0 §2.8).
