@@ -16,7 +16,6 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let partialBody = ExitStatus(code: 18)
     static let refusedByStatus = ExitStatus(code: 22)
     static let writeFailed = ExitStatus(code: 23)
-    static let uploadFailed = ExitStatus(code: 25)
     static let readFailed = ExitStatus(code: 26)
     static let timedOut = ExitStatus(code: 28)
     static let rangeRefused = ExitStatus(code: 33)

@@ -334,7 +334,4 @@ package struct ClientMachine: ~Copyable, Sendable {
 
     /// Seconds the server keeps the connection idle (`Keep-Alive: timeout=N`), or nil when it does not say.
     package var keepAliveTimeout: Int? { keepAlive.timeout }
-
-    /// Further requests the server accepts (`Keep-Alive: max=N`), or nil when it does not say.
-    package var keepAliveRemainingUses: Int? { keepAlive.remainingUses }
 }

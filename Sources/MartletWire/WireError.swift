@@ -30,7 +30,6 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
         switch code {
         case .emptyResponse: "the peer closed the connection without a byte of a response"
         case .truncated(let truncation): truncation.description
-        case .bodyTooLong, .bodyTooShort: "\(code.reason) (at byte \(offset) of the body)"
         case _ where isLocalFault: "\(code.reason) (at index \(offset)); nothing was written"
         default: "\(code.reason) (at byte \(offset) of the message)"
         }
@@ -159,10 +158,6 @@ package enum WireErrorCode: Equatable, Sendable {
     case forbiddenTrailer
     /// A field before the start line, or after a fault.
     case encodingOutOfOrder
-    /// The source of a body gave more bytes than Content-Length announced (RFC 9112 §6.2).
-    case bodyTooLong(announced: UInt64)
-    /// The source of a body ended before the bytes that Content-Length announced (RFC 9112 §6.2).
-    case bodyTooShort(announced: UInt64)
 
     /// Whether the fault lies with what this side wanted to send.
     package var isLocalFault: Bool {
@@ -170,7 +165,6 @@ package enum WireErrorCode: Equatable, Sendable {
         case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost,
             .invalidStatus,
             .invalidReason, .conflictingFraming, .repeatedField, .forbiddenTrailer, .encodingOutOfOrder,
-            .bodyTooLong, .bodyTooShort,
             .illegalEvent:
             true
         case .emptyResponse, .truncated, .invalidStatusLine, .invalidRequestLine, .unsupportedVersion,
@@ -239,8 +233,6 @@ package enum WireErrorCode: Equatable, Sendable {
         case .conflictingFraming: "Content-Length or Transfer-Encoding is given twice or together"
         case .repeatedField: "Host or Cookie is given twice"
         case .forbiddenTrailer: "the field may not be a trailer"
-        case .bodyTooLong(let announced): "the body has more than the \(announced) bytes announced"
-        case .bodyTooShort(let announced): "the body has fewer than the \(announced) bytes announced"
         case .encodingOutOfOrder: "there is no start line to add a field to"
         }
     }

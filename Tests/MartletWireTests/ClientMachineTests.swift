@@ -62,8 +62,6 @@ struct ClientMachineTests {
         #expect(hint.remainingUses == 100)
         let timeout = machine.keepAliveTimeout
         #expect(timeout == 5)
-        let uses = machine.keepAliveRemainingUses
-        #expect(uses == 100)
     }
 
     @Test(

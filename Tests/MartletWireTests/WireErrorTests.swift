@@ -37,11 +37,4 @@ struct WireErrorTests {
             WireError(.emptyResponse, at: 0).description
                 == "the peer closed the connection without a byte of a response")
     }
-
-    @Test("A body that does not match its length is this side's fault")
-    func bodyLength() {
-        let fault = WireError(.bodyTooShort(announced: 5), at: 4)
-        #expect(fault.isLocalFault)
-        #expect(fault.description == "the body has fewer than the 5 bytes announced (at byte 4 of the body)")
-    }
 }

@@ -20,13 +20,13 @@ extension FuzzEntry {
         }
         var wire = encoder.bytes
         do throws(WireError) {
-            var framer = BodyEncoder(draft.framing)
-            wire += try framer.prefix(byteCount: draft.body.count)
-            wire += draft.body
-            wire += try framer.finish()
+            var chunks = ChunkEncoder()
+            let isChunked = draft.framing == .chunked
+            wire += isChunked ? chunks.chunk(draft.body).bytes : draft.body
+            if isChunked { wire += try chunks.lastChunk() }
         } catch {
             throw FuzzFinding(
-                "a body of \(draft.body.count) bytes is refused under \(draft.framing): \(error)")
+                "a last chunk without trailers is refused: \(error)")
         }
         let reading = RequestReading(wire, .whole(wire.count), .default)
         // The draft may itself frame a body that then does not come, or disagree with HTTP/1.0: no second

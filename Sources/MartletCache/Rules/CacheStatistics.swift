@@ -1,4 +1,4 @@
-package import MartletWire
+import MartletWire
 
 /// What a cache did so far, in numbers that agree with the ledger of its servers.
 ///
@@ -80,19 +80,11 @@ package struct CacheStatistics: Equatable, Sendable {
         bytesStored &+= byteCount
     }
 
-    /// Counts evicted responses.
-    package mutating func countEvictions(_ number: UInt64) { evictions &+= number }
-
     /// Counts removed responses.
     package mutating func countRemovals(_ number: UInt64) { removals &+= number }
 
     /// Counts bytes delivered from the cache.
     package mutating func countServed(byteCount: UInt64) { bytesServed &+= byteCount }
-
-    /// All lookups that ended.
-    package var lookups: UInt64 {
-        hits &+ staleHits &+ validated &+ misses &+ staleOnErrors &+ shared &+ unsatisfiable
-    }
 }
 
 /// What a cache did with a request, for the `Cache-Status` field of its response (RFC 9211).
@@ -168,13 +160,6 @@ package struct CacheStatus: Equatable, Sendable {
         if let key { text += "; key=\(CacheStatus.quoted(key))" }
         if let detail { text += "; detail=\(CacheStatus.quoted(detail))" }
         return text
-    }
-
-    /// Fields with this status behind those of the caches that had the response before (RFC 9211 §2).
-    package func appended(to fields: FieldBlock) -> FieldBlock {
-        var fields = fields
-        fields.append(name: "Cache-Status", value: text)
-        return fields
     }
 
     /// A string of RFC 8941: visible ASCII and spaces; other bytes become question marks.

@@ -22,14 +22,6 @@ package final class RecordingFileSystem: FileSystem {
         case synced(file: Int)
         /// What was done to names before is on the disk.
         case syncedFolder
-
-        /// Whether it is one of the folder, and none of a file.
-        package var isOfFolder: Bool {
-            switch self {
-            case .made, .renamed, .removed: true
-            case .wrote, .cut, .synced, .syncedFolder: false
-            }
-        }
     }
 
     private struct State {

@@ -94,9 +94,6 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// silently.
     package func valueString(at index: Int) -> String { ByteText.string(value(at: index)) }
 
-    /// The value at an index with each byte as the character of the same number: lossless, for any bytes.
-    package func latin1Value(at index: Int) -> String { ByteText.latin1(value(at: index)) }
-
     /// Where the value at an index starts: the offset in the message, for received blocks.
     package func valueOffset(at index: Int) -> Int { Int(entries[index].valueStart) }
 

@@ -196,9 +196,6 @@ struct FieldSectionParser: Sendable {
     /// Whether no field was read.
     var isEmpty: Bool { entries.isEmpty }
 
-    /// Whether a line was read, empty or not.
-    var hasReadLine: Bool { lineCount > 0 }
-
     func fault(_ code: WireErrorCode, at index: Int) -> WireError {
         WireError(code, at: rules.baseOffset + index)
     }

@@ -11,8 +11,6 @@ package struct NetlinkMessage: Hashable, Sendable {
 
     /// The types of messages.
     package enum Kind {
-        /// Nothing.
-        package static let noOperation: UInt16 = 1
         /// An error, or with the number 0 an acknowledgement.
         package static let error: UInt16 = 2
         /// The end of an answer of several messages.

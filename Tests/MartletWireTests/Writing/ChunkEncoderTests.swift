@@ -1,8 +1,8 @@
 import MartletWire
 import Testing
 
-@Suite("Outgoing bodies")
-struct BodyEncoderTests {
+@Suite("Outgoing chunks")
+struct ChunkEncoderTests {
     @Test("A chunk's footer goes out with the next header, and the last chunk ends the body")
     func chunks() throws {
         var encoder = ChunkEncoder()
@@ -54,39 +54,15 @@ struct BodyEncoderTests {
         }
     }
 
-    @Test("A source that matches its length passes")
-    func exactLength() throws {
-        var encoder = BodyEncoder(.length(5))
-        #expect(try encoder.prefix(byteCount: 3).isEmpty)
-        #expect(try encoder.prefix(byteCount: 2).isEmpty)
-        #expect(try encoder.finish().isEmpty)
-    }
-
-    @Test("A source longer than its length is refused before the byte too many")
-    func longSource() throws {
-        var encoder = BodyEncoder(.length(5))
-        _ = try encoder.prefix(byteCount: 4)
-        #expect(throws: WireError(.bodyTooLong(announced: 5), at: 4)) { try encoder.prefix(byteCount: 2) }
-        var none = BodyEncoder(.none)
-        #expect(throws: WireError(.bodyTooLong(announced: 0), at: 0)) { try none.prefix(byteCount: 1) }
-    }
-
-    @Test("A source shorter than its length is refused at its end")
-    func shortSource() throws {
-        var encoder = BodyEncoder(.length(5))
-        _ = try encoder.prefix(byteCount: 4)
-        #expect(throws: WireError(.bodyTooShort(announced: 5), at: 4)) { try encoder.finish() }
-    }
-
     @Test("What the encoder frames the decoder takes apart again, trailers and all")
     func roundTrip() throws {
-        var encoder = BodyEncoder(.chunked)
+        var encoder = ChunkEncoder()
         var bytes: [UInt8] = Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".utf8)
         for payload in ["hello", "", ", ", "world, and more than sixteen bytes"] {
-            bytes += try encoder.prefix(byteCount: payload.utf8.count)
+            bytes += encoder.header(byteCount: payload.utf8.count)
             bytes += Array(payload.utf8)
         }
-        bytes += try encoder.finish(trailers: [("X-Sum", "1")])
+        bytes += try encoder.lastChunk(trailers: [("X-Sum", "1")])
         let outcome = WireScript(bytes: bytes).run()
         #expect(outcome.body == "hello, world, and more than sixteen bytes")
         #expect(outcome.trailers == FieldBlock([("X-Sum", "1")]))
