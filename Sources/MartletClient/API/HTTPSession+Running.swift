@@ -19,18 +19,18 @@ extension HTTPSession {
             return try await withTaskCancellationHandler {
                 if Task.isCancelled { throw CancellationError() }
                 if let prepare { try await prepare() }
-                guard call.isPlain, !core.events.isWatched else {
-                    if let answer = call.answerFromMemory(core, control) {
-                        defer { answer.finish() }
-                        log(call, answer)
-                        return try await consume(answer)
-                    }
+                // A call that needs no stage. Where its answer leads on, it is the first one of a pipeline.
+                let answer: Answer
+                if call.isPlain, !core.events.isWatched {
+                    answer = try await CallRunner(core: core, dialer: dialer, call: call, control: control)
+                        .run()
+                } else if let found = call.answerFromMemory(core, dialer, control) {
+                    answer = found
+                } else {
                     return try await runPipeline(
                         call, control, from: nil, isRestartable: isRestartable, isDownload: isDownload,
                         consume)
                 }
-                let answer = try await CallRunner(core: core, dialer: dialer, call: call, control: control)
-                    .run()
                 if RedirectRule.mayFollow(answer.head.status) {
                     return try await runPipeline(
                         call, control, from: answer, isRestartable: isRestartable, consume)

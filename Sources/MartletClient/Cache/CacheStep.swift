@@ -56,7 +56,7 @@ struct CacheStep {
             epoch = cache.store.epoch
             // The memory is looked into here; the disk only where the memory does not do.
             hasLookedIntoDisk = !cache.store.hasDisk || ignoresStored
-            decide(on: ignoresStored ? [] : cache.store.inMemory(request.key))
+            if let answer = answerAtOnce() { return answer }
             if case .serve(let answer) = decision { return try await stored(answer) }
             let mayShare = !isAlone && call.method == .get && core.flights.mayShare(request.key)
             if mayShare, !isAnsweredStale, !request.isOffline,
@@ -104,6 +104,29 @@ struct CacheStep {
                 isAlone = true
             }
         }
+    }
+
+    /// The answer of what the memory holds, where nothing has to be waited for; else `nil`, and ``decision`` is what follows from
+    /// the memory.
+    mutating func answerAtOnce() -> Answer? {
+        decide(on: ignoresStored ? [] : cache.store.inMemory(request.key))
+        guard case .serve(let answer) = decision else { return nil }
+        let response = found[answer.variant]
+        guard case .bytes(let bytes) = response.body else { return nil }
+        let part: ArraySlice<UInt8>
+        switch answer.content {
+        case .none: part = []
+        // What cannot be decoded is asked for again.
+        case .whole:
+            if call.undoesCoding, answer.head.fields.contains("content-encoding") { return nil }
+            part = bytes[...]
+        case .bytes(let range): part = bytes[Int(range.lowerBound)..<Int(range.upperBound)]
+        }
+        control.download?.update { $0.totalByteCount = answer.byteCount(of: response) }
+        cache.noteUse(of: response, answer)
+        return Answer(
+            call, answer, CachedBody(.bytes(part), in: cache, of: response, loop: core.loop), of: response,
+            codings: [], AnswerCaching(answer.source, answer.status))
     }
 
     /// Removes what the request is made again because of; nothing that is stored behind it might do so.
