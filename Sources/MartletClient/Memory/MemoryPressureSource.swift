@@ -58,7 +58,7 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
     /// One pass over the levels; what is open for it is closed when it is dropped.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate enum Source: Sendable {
-            case subscription(MemoryPressureMonitor.Subscription)
+            case subscription(WatchSubscription<MemoryPressure>)
             case manual(NewestValue<MemoryPressure>)
         }
 

@@ -64,7 +64,7 @@ public final class ManualNetworkPath: Sendable {
 /// One pass over what is known of the network: paths, and the addresses of this machine.
 package struct NetworkViews: Sendable {
     private enum Source: Sendable {
-        case subscription(NetworkWatch.Subscription)
+        case subscription(WatchSubscription<NetworkView>)
         case manual(NewestValue<NetworkView>)
     }
 

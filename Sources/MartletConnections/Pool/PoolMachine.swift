@@ -123,9 +123,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// The connection is closed. The request gets another idle one, or waits at its old place in the line, where a
     /// dial takes the dead connection's place. For a connection that is not in use the answer is empty.
     package mutating func checkoutRefused(_ connection: PoolConnectionID, now: Instant) -> Admission {
-        let index = connection.index
-        guard connections.holds(index, connection.generation), connections.records[index].state == .leased
-        else { return Admission() }
+        guard let index = position(of: connection, .leased) else { return Admission() }
         let host = connections.records[index].host
         let place = connections.records[index].place
         endLease(index)
@@ -160,12 +158,17 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     // MARK: Connections
 
+    /// The place of a connection that is in this state; `nil` where it is not, or not any more.
+    func position(of connection: PoolConnectionID, _ state: PoolConnectionRecord.State) -> Int? {
+        let index = connection.index
+        return connections.holds(index, connection.generation) && connections.records[index].state == state
+            ? index : nil
+    }
+
     /// The connection is made, and ready for use.
     package mutating func dialSucceeded(_ connection: PoolConnectionID, now: Instant) -> Effects {
         var effects = Effects()
-        let index = connection.index
-        guard connections.holds(index, connection.generation), connections.records[index].state == .dialling
-        else { return effects }
+        guard let index = position(of: connection, .dialling) else { return effects }
         let host = connections.records[index].host
         let owner = connections.records[index].waiter
         // The request that caused a dial was the first of all hosts at that time. An adopted dial has no such claim.
@@ -187,9 +190,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// The connection could not be made. The request it was dialled for is told, if it still waits.
     package mutating func dialFailed(_ connection: PoolConnectionID) -> Effects {
         var effects = Effects()
-        let index = connection.index
-        guard connections.holds(index, connection.generation), connections.records[index].state == .dialling
-        else { return effects }
+        guard let index = position(of: connection, .dialling) else { return effects }
         let host = connections.records[index].host
         let owner = connections.records[index].waiter
         let waiter = connections.records[index].isAdopted ? PoolIndex.none : owner
@@ -216,9 +217,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         _ connection: PoolConnectionID, isReusable: Bool, keepAliveTimeout: UInt64? = nil, now: Instant
     ) -> Effects {
         var effects = Effects()
-        let index = connection.index
-        guard connections.holds(index, connection.generation), connections.records[index].state == .leased
-        else { return effects }
+        guard let index = position(of: connection, .leased) else { return effects }
         let host = connections.records[index].host
         endLease(index)
         connections.records[index].serverDeadline = amounts.serverDeadline(keepAliveTimeout, now: now)
@@ -244,9 +243,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// For a connection in use nothing happens: its request will find out and release it as not reusable.
     package mutating func connectionDied(_ connection: PoolConnectionID) -> Effects {
         var effects = Effects()
-        let index = connection.index
-        guard connections.holds(index, connection.generation), connections.records[index].state == .idle
-        else { return effects }
+        guard let index = position(of: connection, .idle) else { return effects }
         let host = connections.records[index].host
         closeIdle(index, &effects)
         settle(host, &effects)
@@ -315,8 +312,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 extension PoolMachine {
     /// Whether a connection is being made under this name.
     package func isDialling(_ connection: PoolConnectionID) -> Bool {
-        connections.holds(connection.index, connection.generation)
-            && connections.records[connection.index].state == .dialling
+        position(of: connection, .dialling) != nil
     }
 
     /// Whether a waiting request has a dial made for it.
@@ -339,8 +335,7 @@ extension PoolMachine {
 
     /// Whether nobody has a connection, which is open.
     package func isIdle(_ connection: PoolConnectionID) -> Bool {
-        connections.holds(connection.index, connection.generation)
-            && connections.records[connection.index].state == .idle
+        position(of: connection, .idle) != nil
     }
 
     /// The name of the connection with an index, where it is idle.

@@ -233,33 +233,19 @@ extension PoolMachine {
         /// changes of coverage.
         package var hasRare: Bool { !rare.isEmpty }
 
-        mutating func fail(_ waiter: PoolWaiterID) {
-            makeRare()
-            rare[0].failures.append(waiter)
-        }
+        mutating func fail(_ waiter: PoolWaiterID) { orders.failures.append(waiter) }
+        mutating func close(_ connection: PoolConnectionID) { orders.closes.append(connection) }
+        mutating func dial(_ dial: Dial) { orders.dials.append(dial) }
+        mutating func abandon(_ connection: PoolConnectionID) { orders.abandons.append(connection) }
+        mutating func changeCoverage(of waiter: PoolWaiterID) { orders.coverageChanges.append(waiter) }
 
-        mutating func close(_ connection: PoolConnectionID) {
-            makeRare()
-            rare[0].closes.append(connection)
-        }
-
-        mutating func dial(_ dial: Dial) {
-            makeRare()
-            rare[0].dials.append(dial)
-        }
-
-        mutating func abandon(_ connection: PoolConnectionID) {
-            makeRare()
-            rare[0].abandons.append(connection)
-        }
-
-        mutating func changeCoverage(of waiter: PoolWaiterID) {
-            makeRare()
-            rare[0].coverageChanges.append(waiter)
-        }
-
-        private mutating func makeRare() {
-            if rare.isEmpty { rare.append(Rare()) }
+        /// The rare parts, to be added to.
+        private var orders: Rare {
+            get { rare.first ?? Rare() }
+            _modify {
+                if rare.isEmpty { rare.append(Rare()) }
+                yield &rare[0]
+            }
         }
     }
 

@@ -232,10 +232,9 @@ extension PoolMachine {
     /// Stops counting a connection in use against the limits. Its release ends this as well.
     package mutating func exempt(_ connection: PoolConnectionID) -> Effects {
         var effects = Effects()
-        let index = connection.index
-        guard connections.holds(index, connection.generation), connections.records[index].state == .leased,
-            !connections.records[index].isExempt
-        else { return effects }
+        guard let index = position(of: connection, .leased), !connections.records[index].isExempt else {
+            return effects
+        }
         let host = connections.records[index].host
         connections.records[index].isExempt = true
         hosts.records[host].exempt += 1
@@ -337,8 +336,6 @@ extension PoolMachine {
 
     /// Whether a connection is in use, or being opened.
     private func isHeld(_ connection: PoolConnectionID) -> Bool {
-        guard connections.holds(connection.index, connection.generation) else { return false }
-        let state = connections.records[connection.index].state
-        return state == .leased || state == .dialling
+        position(of: connection, .leased) != nil || position(of: connection, .dialling) != nil
     }
 }

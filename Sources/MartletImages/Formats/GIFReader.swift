@@ -1,6 +1,6 @@
 /// The blocks of a GIF (GIF89a specification §17–§27).
 struct GIFReader: ImageFileReader {
-    private enum State {
+    private enum State: Equatable {
         case screen
         /// A block comes next.
         case block
@@ -14,10 +14,7 @@ struct GIFReader: ImageFileReader {
     private var state = State.screen
     private var frameCount = 0
 
-    var isDone: Bool {
-        if case .done = state { return true }
-        return false
-    }
+    var isDone: Bool { state == .done }
 
     mutating func step(_ bytes: inout ImageBytes, _ facts: inout ImageFacts) throws(ImageError) -> Bool {
         switch state {

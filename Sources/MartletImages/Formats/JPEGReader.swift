@@ -1,6 +1,6 @@
 /// The markers of a JPEG up to its pixels (ITU-T T.81 Annex B).
 struct JPEGReader: ImageFileReader {
-    private enum State {
+    private enum State: Equatable {
         case start
         /// A marker comes next.
         case marker
@@ -14,10 +14,7 @@ struct JPEGReader: ImageFileReader {
     /// The width of a frame whose height stands behind the first scan.
     private var width: Int?
 
-    var isDone: Bool {
-        if case .done = state { return true }
-        return false
-    }
+    var isDone: Bool { state == .done }
 
     mutating func step(_ bytes: inout ImageBytes, _ facts: inout ImageFacts) throws(ImageError) -> Bool {
         switch state {

@@ -1,6 +1,6 @@
 /// The chunks of a PNG (W3C Portable Network Graphics, third edition, §5 and §11).
 struct PNGReader: ImageFileReader {
-    private enum State {
+    private enum State: Equatable {
         case signature
         /// A chunk's length and type come next; the first must be IHDR.
         case chunk(isFirst: Bool)
@@ -13,10 +13,7 @@ struct PNGReader: ImageFileReader {
     private var state = State.signature
     private var hasData = false
 
-    var isDone: Bool {
-        if case .done = state { return true }
-        return false
-    }
+    var isDone: Bool { state == .done }
 
     mutating func step(_ bytes: inout ImageBytes, _ facts: inout ImageFacts) throws(ImageError) -> Bool {
         switch state {

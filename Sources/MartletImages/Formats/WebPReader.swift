@@ -1,6 +1,6 @@
 /// The chunks of a WebP (RFC 9649).
 struct WebPReader: ImageFileReader {
-    private enum State {
+    private enum State: Equatable {
         case header
         /// A chunk comes next; the first has the size.
         case chunk(isFirst: Bool)
@@ -16,10 +16,7 @@ struct WebPReader: ImageFileReader {
     private var frameCount = 0
     private var isAnimated = false
 
-    var isDone: Bool {
-        if case .done = state { return true }
-        return false
-    }
+    var isDone: Bool { state == .done }
 
     mutating func step(_ bytes: inout ImageBytes, _ facts: inout ImageFacts) throws(ImageError) -> Bool {
         switch state {

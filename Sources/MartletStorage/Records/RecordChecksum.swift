@@ -131,7 +131,7 @@ package struct CastagnoliChecksum: Sendable {
 ///
 /// It tells a damaged file from a whole one, any single flipped bit for certain. It is no defence against somebody who
 /// may write the file.
-package struct RecordChecksum: Sendable {
+package struct RecordChecksum: Hashable, Sendable {
     /// The checksum of all that was added.
     package private(set) var value: UInt32 = 0
 

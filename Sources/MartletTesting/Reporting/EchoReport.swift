@@ -1,4 +1,5 @@
 import FoundationEssentials
+import MartletStorage
 
 /// What ``OriginHandler/echo`` tells of a request, in JSON.
 public struct EchoReport: Codable, Sendable, Hashable {
@@ -175,13 +176,7 @@ public enum StoredCoding {
 ///
 /// It finds accidents, not attacks.
 public struct CRC32: Sendable, Hashable {
-    private static let table: [UInt32] = (0..<256).map { index in
-        (0..<8).reduce(UInt32(index)) { value, _ in
-            value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1
-        }
-    }
-
-    private var state: UInt32 = .max
+    private var checksum = RecordChecksum()
 
     /// The checksum of no bytes.
     public init() {}
@@ -193,16 +188,12 @@ public struct CRC32: Sendable, Hashable {
 
     /// Adds bytes.
     public mutating func update(with bytes: some Sequence<UInt8>) {
-        let table = CRC32.table
-        var state = state
-        for byte in bytes {
-            state = state >> 8 ^ table[Int(UInt8(truncatingIfNeeded: state) ^ byte)]
-        }
-        self.state = state
+        let bytes = Array(bytes)
+        checksum.update(bytes.span)
     }
 
     /// The checksum.
-    public var value: UInt32 { ~state }
+    public var value: UInt32 { checksum.value }
 
     /// The checksum as eight hexadecimal digits.
     public var text: String {

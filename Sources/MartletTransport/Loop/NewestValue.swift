@@ -96,18 +96,25 @@ package final class NewestValue<Value: Sendable & Equatable>: Sendable {
     }
 }
 
+extension NewestValue {
+    /// The newest value once it is one that is wanted; else as ``next(after:)``.
+    package func next(
+        after seen: UInt64 = 0, where isWanted: (Value) -> Bool
+    ) async -> (version: UInt64, value: Value)? {
+        var seen = seen
+        while let (version, value) = await next(after: seen) {
+            if isWanted(value) { return (version, value) }
+            seen = version
+        }
+        return nil
+    }
+}
+
 extension NewestValue<Bool> {
     /// Waits until it is true.
     /// - Returns: Whether it is; `false` when it has ended before, or the task was cancelled.
     @discardableResult
-    package func becomesTrue() async -> Bool {
-        var seen: UInt64 = 0
-        while let (version, isTrue) = await next(after: seen) {
-            if isTrue { return true }
-            seen = version
-        }
-        return false
-    }
+    package func becomesTrue() async -> Bool { await next { $0 } != nil }
 }
 
 /// Values from any number of senders for tasks that take them, each in its turn. It holds as many as are sent: whoever sends

@@ -4,9 +4,7 @@ import Synchronization
 /// file, no timer and no thread. What waits is the event loop.
 package final class MemoryPressureMonitor: TimerTarget {
     private struct State {
-        var subscriberCount = 0
-        /// Counts the times it began, so that a timer of an earlier time comes to nothing.
-        var run: UInt64 = 0
+        var subscribers = SubscriberCount()
         var files: [PressureFile] = []
         var triggers: [PressureTrigger] = []
         var machine: MemoryPressureMachine?
@@ -14,28 +12,10 @@ package final class MemoryPressureMonitor: TimerTarget {
         var isArmed = false
     }
 
-    /// One who wants to know, as long as it is there.
-    package final class Subscription: Sendable {
-        private let monitor: MemoryPressureMonitor
-
-        fileprivate init(_ monitor: MemoryPressureMonitor) {
-            self.monitor = monitor
-            monitor.subscribe()
-        }
-
-        deinit {
-            monitor.unsubscribe()
-        }
-
-        /// The newest level, once there is another than the one seen last; `nil` when the task is cancelled.
-        package func next(after seen: UInt64) async -> (version: UInt64, value: MemoryPressure)? {
-            await monitor.newest.next(after: seen)
-        }
-    }
-
     /// Guards the above: subscribers, and the loop's thread.
     private let state = Mutex(State())
-    private let newest = NewestValue(MemoryPressure.normal)
+    /// The newest level; `nil` where nobody is subscribed.
+    private let newest = NewestValue<MemoryPressure?>(nil)
     private let loop: EventLoop
     private let interval: Duration
     private let findFiles: @Sendable () -> [PressureFile]
@@ -60,12 +40,13 @@ package final class MemoryPressureMonitor: TimerTarget {
     }
 
     /// Begins to follow, where nobody else does; the present level is known when it returns.
-    package func subscription() -> Subscription {
-        Subscription(self)
+    package func subscription() -> WatchSubscription<MemoryPressure> {
+        subscribe()
+        return WatchSubscription(to: newest) { [self] in unsubscribe() }
     }
 
     /// The newest level; normal where nobody is subscribed.
-    package var level: MemoryPressure { newest.value }
+    package var level: MemoryPressure { newest.value ?? .normal }
 
     /// Whether the kernel calls, as long as somebody is subscribed.
     package var isCalled: Bool { state.withLock { !$0.triggers.isEmpty } }
@@ -73,13 +54,7 @@ package final class MemoryPressureMonitor: TimerTarget {
     // MARK: Beginning and ending
 
     private func subscribe() {
-        let run = state.withLock { state -> UInt64? in
-            state.subscriberCount += 1
-            guard state.subscriberCount == 1 else { return nil }
-            state.run += 1
-            return state.run
-        }
-        guard let run else { return }
+        guard let run = state.withLock({ $0.subscribers.add() }) else { return }
         let files = findFiles()
         let triggers = files.flatMap { file in
             PressureTrigger.Wish.all.compactMap { wish in
@@ -100,9 +75,7 @@ package final class MemoryPressureMonitor: TimerTarget {
 
     private func unsubscribe() {
         let triggers = state.withLock { state -> [PressureTrigger]? in
-            state.subscriberCount -= 1
-            guard state.subscriberCount == 0 else { return nil }
-            state.run += 1
+            guard state.subscribers.remove() else { return nil }
             state.machine = nil
             state.isArmed = false
             defer { state.triggers = [] }
@@ -126,14 +99,14 @@ package final class MemoryPressureMonitor: TimerTarget {
 
     /// Reads the files. One that is gone, or has become another, has nothing to complain of.
     private func look(_ run: UInt64, isTimer: Bool) {
-        let files = state.withLock { $0.run == run ? $0.files : [] }
+        let files = state.withLock { $0.subscribers.run == run ? $0.files : [] }
         let stall = files.reduce(MemoryStall()) { $0.joined($1.read() ?? MemoryStall()) }
         change(run, isTimer: isTimer) { $0.looked(stall, now: MonotonicTime.now()) }
     }
 
     private func change(_ run: UInt64, isTimer: Bool, _ event: (inout MemoryPressureMachine) -> Void) {
         let (isCurrent, next) = state.withLock { state -> (Bool, MonotonicTime?) in
-            guard state.run == run, var machine = state.machine else { return (false, nil) }
+            guard state.subscribers.run == run, var machine = state.machine else { return (false, nil) }
             event(&machine)
             state.machine = machine
             if isTimer { state.isArmed = false }
@@ -150,6 +123,6 @@ package final class MemoryPressureMonitor: TimerTarget {
 
     /// Tells what the machine says now: of several threads with news, the last one tells what all of them made of it.
     private func publish() {
-        newest.update { state.withLock { $0.machine?.level } ?? .normal }
+        newest.update { state.withLock { $0.machine?.level } }
     }
 }

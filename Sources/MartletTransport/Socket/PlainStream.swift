@@ -1,5 +1,41 @@
+/// A stream that ends in a socket, straight or through TLS: what goes to the socket in either case.
+package protocol SocketStream: ByteStream {
+    /// The socket.
+    var socket: Socket { get }
+}
+
+extension SocketStream {
+    package func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
+        try await socket.wait(for: .write, until: deadline)
+    }
+
+    package func wakeReader() {
+        socket.readiness.wakeReader()
+    }
+
+    package func wakeWriter() {
+        socket.readiness.wakeWriter()
+    }
+
+    package func interrupt() {
+        socket.readiness.interrupt()
+    }
+
+    package func looksReadable() -> Bool {
+        socket.looksReadable()
+    }
+
+    package func awaitBytes(_ count: Int) {
+        socket.setReceiveLowWater(count)
+    }
+
+    package func watchWhileIdle(_ watcher: any IdleWatcher) {
+        socket.readiness.watchWhileIdle(watcher)
+    }
+}
+
 /// A stream straight on a socket.
-package final class PlainStream: ByteStream {
+package final class PlainStream: SocketStream {
     /// The socket.
     package let socket: Socket
     package let information: ConnectionInformation
@@ -24,22 +60,6 @@ package final class PlainStream: ByteStream {
         try await socket.wait(for: .read, until: deadline)
     }
 
-    package func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
-        try await socket.wait(for: .write, until: deadline)
-    }
-
-    package func wakeReader() {
-        socket.readiness.wakeReader()
-    }
-
-    package func wakeWriter() {
-        socket.readiness.wakeWriter()
-    }
-
-    package func interrupt() {
-        socket.readiness.interrupt()
-    }
-
     package func close() {
         socket.close()
     }
@@ -51,14 +71,6 @@ package final class PlainStream: ByteStream {
 
     package func shutdownWriting() {
         socket.shutdownWriting()
-    }
-
-    package func looksReadable() -> Bool {
-        socket.looksReadable()
-    }
-
-    package func awaitBytes(_ count: Int) {
-        socket.setReceiveLowWater(count)
     }
 
     package var mayHaveBytes: Bool {
@@ -75,9 +87,5 @@ package final class PlainStream: ByteStream {
 
     package func probe() -> IdleState {
         socket.peek()
-    }
-
-    package func watchWhileIdle(_ watcher: any IdleWatcher) {
-        socket.readiness.watchWhileIdle(watcher)
     }
 }

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Writing after a write that would block: the bytes must begin with those that were tried, since OpenSSL has
 /// encrypted them already; everyone who goes on at the same place does so.
-package final class TLSStream: ByteStream {
+package final class TLSStream: SocketStream {
     private struct State {
         /// `nil` once the stream is closed.
         var engine: TLSEngine?
@@ -245,26 +245,6 @@ package final class TLSStream: ByteStream {
         }
     }
 
-    package func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
-        try await socket.wait(for: .write, until: deadline)
-    }
-
-    package func wakeReader() {
-        socket.readiness.wakeReader()
-    }
-
-    package func wakeWriter() {
-        socket.readiness.wakeWriter()
-    }
-
-    package func interrupt() {
-        socket.readiness.interrupt()
-    }
-
-    package func watchWhileIdle(_ watcher: any IdleWatcher) {
-        socket.readiness.watchWhileIdle(watcher)
-    }
-
     package func endIdleWatch() -> Bool {
         // What OpenSSL holds already makes no edge.
         let holdsBytes = state.withLock { $0.engine?.hasPendingBytes ?? true }
@@ -275,14 +255,6 @@ package final class TLSStream: ByteStream {
     package var readLatch: Readiness? {
         if state.withLock({ $0.holdsBytes }) { return nil }
         return carrier == nil ? socket.readiness : carrier?.readLatch
-    }
-
-    package func looksReadable() -> Bool {
-        socket.looksReadable()
-    }
-
-    package func awaitBytes(_ count: Int) {
-        socket.setReceiveLowWater(count)
     }
 
     package var mayHaveBytes: Bool {

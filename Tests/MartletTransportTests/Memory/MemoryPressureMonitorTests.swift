@@ -105,8 +105,8 @@ struct MemoryPressureMonitorTests {
         let file = kernelFile
         let monitor = try monitor([file])
         #expect(monitor.isSupported == (file.read() != nil))
-        var first: MemoryPressureMonitor.Subscription? = monitor.subscription()
-        var second: MemoryPressureMonitor.Subscription? = monitor.subscription()
+        var first: WatchSubscription<MemoryPressure>? = monitor.subscription()
+        var second: WatchSubscription<MemoryPressure>? = monitor.subscription()
         #expect(await first?.next(after: 0) != nil)
         #expect(await second?.next(after: 0) != nil)
         if monitor.isCalled { #expect(try openCount(file.path) >= 2) }

@@ -6,37 +6,11 @@ import Synchronization
 /// socket and no timer. What waits is the event loop; what blocks is done on a worker's thread.
 package final class NetworkWatch: TimerTarget {
     private struct State {
-        var subscriberCount = 0
-        /// Counts the times it began, so that a timer or an answer of an earlier time comes to nothing.
-        var run: UInt64 = 0
+        var subscribers = SubscriberCount()
         var news: NetworkNews?
         var machine: NetworkMonitorMachine?
         /// When a timer will come in any case.
         var armed = MonotonicTime.distantFuture
-    }
-
-    /// One who wants to know, as long as it is there.
-    package final class Subscription: Sendable {
-        private let watch: NetworkWatch
-
-        fileprivate init(_ watch: NetworkWatch) {
-            self.watch = watch
-            watch.subscribe()
-        }
-
-        deinit {
-            watch.unsubscribe()
-        }
-
-        /// The newest view, once there is another than the one seen last; `nil` when the task is cancelled.
-        package func next(after seen: UInt64) async -> (version: UInt64, value: NetworkView)? {
-            var seen = seen
-            while let (version, view) = await watch.newest.next(after: seen) {
-                if let view { return (version, view) }
-                seen = version
-            }
-            return nil
-        }
     }
 
     /// The thread on which the kernel is asked. Not one of those that look up names: they are all busy when the network has
@@ -57,8 +31,9 @@ package final class NetworkWatch: TimerTarget {
     }
 
     /// Begins to follow, where nobody else does.
-    package func subscription() -> Subscription {
-        Subscription(self)
+    package func subscription() -> WatchSubscription<NetworkView> {
+        subscribe()
+        return WatchSubscription(to: newest) { [self] in unsubscribe() }
     }
 
     /// Whether a socket is open for news.
@@ -68,21 +43,17 @@ package final class NetworkWatch: TimerTarget {
 
     private func subscribe() {
         let run = state.withLock { state -> UInt64? in
-            state.subscriberCount += 1
-            guard state.subscriberCount == 1 else { return nil }
-            state.run += 1
+            guard let run = state.subscribers.add() else { return nil }
             state.machine = NetworkMonitorMachine()
             state.armed = .distantFuture
-            return state.run
+            return run
         }
         if let run { ask(run) }
     }
 
     private func unsubscribe() {
         let news = state.withLock { state -> NetworkNews?? in
-            state.subscriberCount -= 1
-            guard state.subscriberCount == 0 else { return nil }
-            state.run += 1
+            guard state.subscribers.remove() else { return nil }
             state.machine = nil
             return .some(state.news.take())
         }
@@ -112,14 +83,14 @@ package final class NetworkWatch: TimerTarget {
     /// Opens the socket for news, where it is not open yet.
     /// - Returns: Whether anybody still wants to know.
     private func listen(_ run: UInt64) throws(SystemError) -> Bool {
-        let (isCurrent, isListening) = state.withLock { ($0.run == run, $0.news != nil) }
+        let (isCurrent, isListening) = state.withLock { ($0.subscribers.run == run, $0.news != nil) }
         guard isCurrent, !isListening else { return isCurrent }
         let source = source
         let news = try NetworkNews(
             adopting: try source.openNews(), loop: loop, matters: { source.matters($0) },
             told: { [weak self] in self?.change(run) { $0.news(now: MonotonicTime.now()) } })
         let isLate = state.withLock { state in
-            guard state.run == run else { return true }
+            guard state.subscribers.run == run else { return true }
             state.news = news
             return false
         }
@@ -133,7 +104,7 @@ package final class NetworkWatch: TimerTarget {
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
         let (asks, next) = state.withLock { state -> (Bool, MonotonicTime?) in
-            guard state.run == token, var machine = state.machine else { return (false, nil) }
+            guard state.subscribers.run == token, var machine = state.machine else { return (false, nil) }
             let asks = machine.timePassed(now: now)
             state.machine = machine
             // A timer that an earlier one has overtaken is not needed.
@@ -147,7 +118,7 @@ package final class NetworkWatch: TimerTarget {
 
     private func change(_ run: UInt64, _ event: (inout NetworkMonitorMachine) -> Void) {
         let (isCurrent, timer) = state.withLock { state -> (Bool, MonotonicTime?) in
-            guard state.run == run, var machine = state.machine else { return (false, nil) }
+            guard state.subscribers.run == run, var machine = state.machine else { return (false, nil) }
             event(&machine)
             state.machine = machine
             guard let next = machine.nextEvent, next < state.armed else { return (true, nil) }

@@ -1,0 +1,48 @@
+/// A subscription to something that is followed only as long as somebody wants to know: its end is the subscriber's.
+package final class WatchSubscription<Value: Sendable & Equatable>: Sendable {
+    private let newest: NewestValue<Value?>
+    private let end: @Sendable () -> Void
+
+    /// A subscription to a value that is `nil` until it is known, and calls a closure at its own end.
+    init(to newest: NewestValue<Value?>, end: @escaping @Sendable () -> Void) {
+        self.newest = newest
+        self.end = end
+    }
+
+    deinit {
+        end()
+    }
+
+    /// The newest value, once there is another than the one seen last; `nil` when the task is cancelled.
+    package func next(after seen: UInt64) async -> (version: UInt64, value: Value)? {
+        guard let next = await newest.next(after: seen, where: { $0 != nil }), let value = next.value else {
+            return nil
+        }
+        return (next.version, value)
+    }
+}
+
+/// How many subscribers something has, and the run that is for them.
+struct SubscriberCount {
+    private var count = 0
+    /// Counts the times that a run began or ended, so that a timer or an answer of an earlier one comes to nothing.
+    private(set) var run: UInt64 = 0
+
+    /// Adds a subscriber.
+    /// - Returns: The run that begins, where it is the only one.
+    mutating func add() -> UInt64? {
+        count += 1
+        guard count == 1 else { return nil }
+        run += 1
+        return run
+    }
+
+    /// Takes a subscriber away.
+    /// - Returns: Whether it was the last, which ends the run.
+    mutating func remove() -> Bool {
+        count -= 1
+        guard count == 0 else { return false }
+        run += 1
+        return true
+    }
+}
