@@ -91,7 +91,7 @@ let package = Package(
             name: "MartletDownloads",
             dependencies: [
                 "MartletClient", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage",
-                httpTypes, systemPackage,
+                systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -116,15 +116,15 @@ let package = Package(
         .target(
             name: "MartletTesting",
             dependencies: [
-                "MartletWire", "MartletTransport", "MartletStorage", "MartletClient", httpTypes,
+                "COpenSSL", "MartletWire", "MartletTransport", "MartletStorage", "MartletClient",
                 systemPackage,
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "MartletCLI",
             dependencies: [
-                "Martlet", "MartletDownloads", "MartletTesting", "MartletCache", "MartletStorage",
-                argumentParser,
+                "Martlet", "MartletDownloads", "MartletClient", "MartletTesting", "MartletCache",
+                "MartletStorage", "MartletTransport", "MartletWire", argumentParser, httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         // What the fuzzer checks, as functions of bytes, so that the tests replay it without the fuzzer.
@@ -135,15 +135,28 @@ let package = Package(
                 "MartletDownloads", "MartletOffline", "MartletXML", "MartletImages", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
+        // What only the tests of this package use.
+        .target(
+            name: "MartletTestSupport",
+            dependencies: [
+                "MartletTesting", "MartletClient", "MartletStorage", "MartletTransport", "MartletWire",
+            ],
+            path: "Tests/MartletTestSupport", swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),
-        .testTarget(name: "MartletTransportTests", dependencies: ["MartletTransport"], swiftSettings: strict),
         .testTarget(
-            name: "MartletConnectionsTests", dependencies: ["MartletConnections"], swiftSettings: strict),
-        .testTarget(name: "MartletStorageTests", dependencies: ["MartletStorage"], swiftSettings: strict),
+            name: "MartletTransportTests", dependencies: ["MartletTransport", "MartletTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MartletConnectionsTests", dependencies: ["MartletConnections", "MartletTransport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MartletStorageTests", dependencies: ["MartletStorage", "MartletTestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "MartletCacheTests",
             dependencies: [
-                "MartletCache", "MartletCacheChild", "MartletStorage", "MartletTesting", "MartletWire",
+                "MartletCache", "MartletCacheChild", "MartletStorage", "MartletTesting", "MartletTestSupport",
+                "MartletWire",
             ],
             swiftSettings: strict),
         // A process of its own for the tests of the cache, to share a folder with and to be killed.
@@ -153,9 +166,10 @@ let package = Package(
         .testTarget(
             name: "MartletClientTests",
             dependencies: [
-                "Martlet", "MartletClient", "MartletClientChild", "MartletTesting", "CZlib",
+                "Martlet", "MartletClient", "MartletClientChild", "MartletTesting", "MartletTestSupport",
+                "CZlib",
                 "MartletTransport", "MartletCache", "MartletConnections", "MartletStorage", "MartletWire",
-                systemPackage, logging, metricsTestKit, inMemoryTracing,
+                systemPackage, httpTypes, logging, metrics, metricsTestKit, tracing, inMemoryTracing,
             ],
             swiftSettings: strict),
         // A process of its own for the tests of sessions, to share a cache's folder with and to be killed.
@@ -166,19 +180,22 @@ let package = Package(
             name: "MartletDownloadsTests",
             dependencies: [
                 "Martlet", "MartletDownloads", "MartletDownloadsChild", "MartletClient", "MartletTesting",
-                "MartletTransport", "MartletStorage", "MartletWire", systemPackage,
+                "MartletTestSupport", "MartletConnections", "MartletTransport", "MartletStorage",
+                "MartletWire", systemPackage,
             ],
             swiftSettings: strict),
         // A process of its own for the tests of downloads, to share a folder with and to be killed.
         .executableTarget(
             name: "MartletDownloadsChild",
-            dependencies: ["Martlet", "MartletDownloads", "MartletStorage", systemPackage],
+            dependencies: [
+                "Martlet", "MartletDownloads", "MartletStorage", "MartletTestSupport", systemPackage,
+            ],
             path: "Tests/MartletDownloadsChild", swiftSettings: strict),
         .testTarget(
             name: "MartletOfflineTests",
             dependencies: [
                 "Martlet", "MartletOffline", "MartletOfflineChild", "MartletClient", "MartletTesting",
-                "MartletTransport", "MartletStorage", systemPackage,
+                "MartletTestSupport", "MartletTransport", "MartletStorage", systemPackage,
             ],
             swiftSettings: strict),
         // A process of its own for the tests of the offline queue, to be killed while it sends.
@@ -186,10 +203,12 @@ let package = Package(
             name: "MartletOfflineChild", dependencies: ["Martlet", systemPackage],
             path: "Tests/MartletOfflineChild", swiftSettings: strict),
         .testTarget(
-            name: "MartletXMLTests", dependencies: ["MartletXML", "MartletClient", "MartletTesting"],
+            name: "MartletXMLTests",
+            dependencies: ["MartletXML", "MartletClient", "MartletTesting", "MartletTestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "MartletImagesTests", dependencies: ["MartletImages", "MartletClient", "MartletTesting"],
+            name: "MartletImagesTests",
+            dependencies: ["MartletImages", "MartletClient", "MartletTesting", "MartletTestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "MartletTestingTests",
@@ -201,15 +220,16 @@ let package = Package(
         .testTarget(
             name: "MartletCLITests",
             dependencies: [
-                "MartletCLI", "Martlet", "MartletDownloads", "MartletOffline", "MartletTransport",
-                systemPackage,
+                "MartletCLI", "Martlet", "MartletClient", "MartletDownloads", "MartletOffline",
+                "MartletTesting", "MartletWire", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Martlet", "MartletXML", "MartletImages", "MartletTesting", "MartletCLI", "MartletCache",
-                "MartletStorage", "MartletWire", systemPackage,
+                "Martlet", "MartletXML", "MartletImages", "MartletTesting", "MartletTestSupport",
+                "MartletCLI",
+                "MartletCache", "MartletStorage", "MartletWire", systemPackage,
             ],
             swiftSettings: strict),
     ]

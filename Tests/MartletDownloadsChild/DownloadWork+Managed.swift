@@ -2,6 +2,7 @@ import Glibc
 import Martlet
 import MartletDownloads
 import MartletStorage
+import MartletTestSupport
 import SystemPackage
 
 extension DownloadWork {

@@ -1,5 +1,6 @@
 import MartletImages
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("Files that are no images")

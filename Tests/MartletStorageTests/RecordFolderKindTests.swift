@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import MartletStorage
+import MartletTestSupport
 import Testing
 
 @Suite("The folders that records are kept in")

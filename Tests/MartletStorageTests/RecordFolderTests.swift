@@ -1,5 +1,6 @@
 import Foundation
 import MartletStorage
+import MartletTestSupport
 import Testing
 
 @Suite("A folder of records")

@@ -1,8 +1,8 @@
 public import FoundationEssentials
-import MartletWire
+package import MartletWire
 
 /// What a request for a representation gets, by its preconditions and its range (RFC 9110 §13.2.2, §14.2).
-enum ContentDecision: Equatable {
+package enum ContentDecision: Equatable {
     /// 200 with all of it.
     case whole
     /// 206 with a part of so many bytes in total.
@@ -14,17 +14,12 @@ enum ContentDecision: Equatable {
     /// 416.
     case unsatisfiable(total: UInt64)
 
-    /// What of a request matters.
-    struct Request {
-        let method: String
-        let fields: OriginFields
-    }
-
     /// Decides.
     /// - Parameter length: The length; `nil` when no ranges are given.
-    init(request: Request, entityTag: String?, lastModified: HTTPDate?, length: UInt64?) {
-        let fields = request.fields
-        let isRead = request.method == "GET" || request.method == "HEAD"
+    package init(
+        method: String, fields: OriginFields, entityTag: String?, lastModified: HTTPDate?, length: UInt64?
+    ) {
+        let isRead = method == "GET" || method == "HEAD"
         if fields.contains("If-Match") {
             guard ContentDecision.matches(fields.values(of: "If-Match"), entityTag, strongly: true) else {
                 self = .preconditionFailed
@@ -48,7 +43,7 @@ enum ContentDecision: Equatable {
             return
         }
         self = .whole
-        guard request.method == "GET", let length,
+        guard method == "GET", let length,
             let field = fields["Range"].flatMap({ RangeField(parsing: $0) }),
             field.ranges.count == 1,
             ContentDecision.allowsRange(fields["If-Range"], entityTag, lastModified)
@@ -126,8 +121,8 @@ public struct OriginContent: Sendable {
         }
         let length = isSliceable ? body.length : nil
         let decision = ContentDecision(
-            request: ContentDecision.Request(method: request.method, fields: request.fields),
-            entityTag: entityTag, lastModified: modified, length: acceptsRanges ? length : nil)
+            method: request.method, fields: request.fields, entityTag: entityTag, lastModified: modified,
+            length: acceptsRanges ? length : nil)
         var response = OriginResponse(fields: fields)
         if let entityTag { response.fields.append("ETag", entityTag) }
         if let modified { response.fields.append("Last-Modified", modified.text) }

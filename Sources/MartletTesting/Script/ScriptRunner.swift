@@ -195,7 +195,8 @@ public final class OriginSignals: Sendable {
 
     private let state = Mutex(State())
 
-    init() {}
+    /// No signal is raised.
+    package init() {}
 
     /// Raises a signal and resumes everyone who waits for it.
     public func raise(_ name: String) {

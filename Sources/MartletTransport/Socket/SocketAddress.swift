@@ -151,3 +151,14 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return SocketAddress(kernelForm: bytes)
     }
 }
+
+extension SocketAddress {
+    /// The four or sixteen bytes of an IP address; empty for a unix domain socket.
+    package var addressBytes: [UInt8] {
+        switch family {
+        case .ipv4: Array(bytes[4..<8])
+        case .ipv6: Array(bytes[8..<24])
+        case .unix: []
+        }
+    }
+}

@@ -1,11 +1,12 @@
 import COpenSSL
 
 /// An X.509 certificate (RFC 5280), owned.
-@safe final class Certificate {
-    let pointer: OpaquePointer
+@safe package final class Certificate {
+    /// OpenSSL's object.
+    package let pointer: OpaquePointer
 
     /// Takes over a reference.
-    init(owning pointer: OpaquePointer) {
+    package init(owning pointer: OpaquePointer) {
         unsafe self.pointer = pointer
     }
 
@@ -14,7 +15,7 @@ import COpenSSL
     }
 
     /// A certificate's bytes in DER.
-    static func der(of certificate: OpaquePointer) -> [UInt8] {
+    package static func der(of certificate: OpaquePointer) -> [UInt8] {
         var output: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_X509(certificate, &output)
         guard count > 0, let output = unsafe output else { return [] }
@@ -129,11 +130,12 @@ enum PeerName: Equatable {
 }
 
 /// A key, owned: a private one, unless it was read as a public one.
-@safe final class PrivateKey {
-    let pointer: OpaquePointer
+@safe package final class PrivateKey {
+    /// OpenSSL's object.
+    package let pointer: OpaquePointer
 
     /// Takes over a reference.
-    init(owning pointer: OpaquePointer) {
+    package init(owning pointer: OpaquePointer) {
         unsafe self.pointer = pointer
     }
 

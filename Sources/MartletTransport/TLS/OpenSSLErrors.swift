@@ -2,7 +2,7 @@ import COpenSSL
 
 /// What OpenSSL left in its error queue: the queue belongs to the thread, so it is emptied right after the
 /// call.
-struct OpenSSLErrors {
+package struct OpenSSLErrors {
     /// One entry.
     struct Entry {
         let library: Int32
@@ -14,7 +14,7 @@ struct OpenSSLErrors {
     let entries: [Entry]
 
     /// Empties the queue.
-    static func drain() -> OpenSSLErrors {
+    package static func drain() -> OpenSSLErrors {
         var entries: [Entry] = []
         while true {
             let code = ERR_get_error()
@@ -29,7 +29,7 @@ struct OpenSSLErrors {
     }
 
     /// Empties the queue without a look.
-    static func clear() {
+    package static func clear() {
         OpenSSLLibrary.load()
         ERR_clear_error()
     }
@@ -75,7 +75,7 @@ struct OpenSSLErrors {
     }
 
     /// The texts of the entries, cause first.
-    var text: String {
+    package var text: String {
         entries.isEmpty ? "no reason given" : entries.map(\.text).joined(separator: "; ")
     }
 

@@ -2,7 +2,7 @@ import COpenSSL
 import Glibc
 
 /// Reads certificates and keys from PEM text.
-enum PEMReader {
+package enum PEMReader {
     /// The source's bytes.
     /// - Throws: The system's error when the file cannot be read.
     static func bytes(of source: PEMSource) throws(SystemError) -> [UInt8] {
@@ -47,7 +47,7 @@ enum PEMReader {
 
     /// The certificates of a text, each owned by the caller.
     /// - Returns: `nil` when one of them is damaged.
-    static func certificates(in bytes: [UInt8]) -> [Certificate]? {
+    package static func certificates(in bytes: [UInt8]) -> [Certificate]? {
         try? readCertificates(in: bytes)
     }
 
@@ -180,6 +180,12 @@ enum PEMReader {
         case failed(String)
     }
 
+    /// The first private key of a text, or the one of a DER file; `nil` where there is none that is readable and not
+    /// encrypted.
+    package static func privateKey(in bytes: [UInt8]) -> PrivateKey? {
+        if case .key(let key) = privateKey(in: bytes, passphrase: nil) { key } else { nil }
+    }
+
     /// The first private key of a text, or the one of a DER file.
     static func privateKey(in bytes: [UInt8], passphrase: SecretBytes?) -> KeyResult {
         let isDER = isDER(bytes)
@@ -246,5 +252,26 @@ struct PEMFault: Error, CustomStringConvertible {
     var description: String {
         let place = line.map { " (line \($0))" } ?? ""
         return "\(what) \(number)\(place) is damaged: \(reason)"
+    }
+}
+
+/// Writes what OpenSSL writes to a BIO as text, such as PEM.
+package enum PEMWriter {
+    /// The text that a closure writes to a BIO in memory.
+    /// - Parameter write: Gives 1 when it could write.
+    package static func text(_ write: (OpaquePointer) -> Int32) throws(TLSError) -> String {
+        OpenSSLErrors.clear()
+        guard let bio = unsafe BIO_new(BIO_s_mem()) else {
+            throw TLSError(.configuration(reason: OpenSSLErrors.drain().text))
+        }
+        defer { unsafe BIO_free(bio) }
+        guard unsafe write(bio) == 1 else {
+            throw TLSError(.configuration(reason: OpenSSLErrors.drain().text))
+        }
+        var data: UnsafeMutablePointer<CChar>?
+        let count = unsafe martlet_bio_memory(bio, &data)
+        guard let data = unsafe data, count > 0 else { return "" }
+        return unsafe String(
+            decoding: UnsafeRawBufferPointer(start: data, count: Int(count)), as: UTF8.self)
     }
 }

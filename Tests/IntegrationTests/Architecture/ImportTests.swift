@@ -2,23 +2,10 @@ import Testing
 
 @Suite("What each target imports")
 struct ImportTests {
-    @Test("A target imports only what its row names", arguments: LayerRule.all.map(\.target))
-    func targetKeepsItsRow(_ target: String) throws {
+    @Test("A target imports only what the manifest declares for it", arguments: LayerRule.all.map(\.target))
+    func targetKeepsItsRule(_ target: String) throws {
         let rule = try #require(LayerRule.all.first { $0.target == target })
-        for file in Repository.swiftFiles(below: "Sources/\(target)") {
-            let violations = rule.violations(in: try Repository.text(file))
-            #expect(violations.isEmpty, "\(file) imports \(violations.joined(separator: ", "))")
-        }
-    }
-
-    @Test(
-        "A target of the fuzz harness imports only what its row names",
-        arguments: LayerRule.fuzzing.map(\.target))
-    func harnessKeepsItsRow(_ target: String) throws {
-        let rule = try #require(LayerRule.fuzzing.first { $0.target == target })
-        let files = Repository.swiftFiles(below: "Fuzz/\(target)")
-        #expect(!files.isEmpty)
-        for file in files {
+        for file in Repository.swiftFiles(below: rule.folder) {
             let violations = rule.violations(in: try Repository.text(file))
             #expect(violations.isEmpty, "\(file) imports \(violations.joined(separator: ", "))")
         }
@@ -32,19 +19,64 @@ struct ImportTests {
         #expect(makers == ["Sources/MartletCLI/ProgramSessions.swift"])
     }
 
-    @Test("Each target under Sources has a row, and each row a target")
-    func rowsAreComplete() throws {
-        let targets = try Repository.contents(of: "Sources")
-        #expect(targets == LayerRule.all.map(\.target).sorted())
+    @Test("Each folder of sources is a target's, and each under Sources has a row in CONTRIBUTING")
+    func rulesAreComplete() throws {
+        let folders = Set(LayerRule.all.map(\.folder))
+        for folder in ["Sources", "Tests"] {
+            for target in try Repository.contents(of: folder) {
+                #expect(folders.contains("\(folder)/\(target)"), "\(folder)/\(target)")
+            }
+        }
+        let table = try Repository.text("CONTRIBUTING.md")
+        for target in try Repository.contents(of: "Sources") {
+            #expect(table.contains(try Regex("(?m)^\\| .*`\(target)`")), "\(target) has no row")
+        }
     }
 
-    @Test("No target but the transport talks to OpenSSL, and none imports the whole of Foundation")
-    func rowsKeepTheWalls() {
+    @Test("Nothing in Sources imports the whole of Foundation, and only two targets OpenSSL")
+    func rulesKeepTheWalls() {
         let whole: Set = ["Foundation", "FoundationNetworking", "FoundationXML"]
-        for rule in LayerRule.all {
+        for rule in LayerRule.all where rule.folder.hasPrefix("Sources/") {
             #expect(rule.allowed.isDisjoint(with: whole))
-            #expect(!rule.allowed.contains("COpenSSL") || rule.target == "MartletTransport")
+            #expect(
+                !rule.allowed.contains("COpenSSL")
+                    || ["MartletTransport", "MartletTesting"].contains(rule.target))
+            #expect(!rule.allowed.contains("MartletTestSupport"))
         }
+    }
+
+    @Test("A rule has what a declaration names, in every form that it can have")
+    func formsOfDeclaration() throws {
+        let manifest = """
+            let heap = Target.Dependency.product(name: "HeapModule", package: "c")
+            let metrics = Target.Dependency.product(
+                name: "CoreMetrics", package: "m", condition: .when(traits: ["Metrics"]))
+            let package = Package(
+                targets: [
+                    .target(name: "CFirst"),
+                    .target(
+                        name: "Second",
+                        dependencies: [
+                            "CFirst", heap,
+                            metrics,
+                            .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
+                        ],
+                        swiftSettings: strict),
+                    .testTarget(name: "SecondTests", dependencies: ["Second"], swiftSettings: strict),
+                    .executableTarget(
+                        name: "Child", dependencies: [heap], path: "Tests/Child", swiftSettings: strict),
+                ]
+            )
+            """
+        let rules = LayerRule.rules(of: manifest)
+        #expect(rules.map(\.target) == ["CFirst", "Second", "SecondTests", "Child"])
+        #expect(
+            rules.map(\.folder) == ["Sources/CFirst", "Sources/Second", "Tests/SecondTests", "Tests/Child"])
+        let second = try #require(rules.dropFirst().first)
+        #expect(second.allowed == ["CFirst", "HeapModule", "CoreMetrics", "CBrotli"])
+        let tests = try #require(rules.dropFirst(2).first)
+        #expect(tests.allowed.isSuperset(of: ["Second", "Testing"]) && !tests.allowed.contains("HeapModule"))
+        #expect(rules.last?.allowed.isSuperset(of: ["HeapModule", "Glibc"]) == true)
     }
 
     @Test("A rule sees an import in every form it can have")
@@ -71,9 +103,9 @@ struct ImportTests {
         #expect(found == expected)
     }
 
-    @Test("A rule names what is not in its row")
+    @Test("A rule names what it does not allow")
     func violation() {
-        let rule = LayerRule("Example", "Allowed")
+        let rule = LayerRule("Example", in: "Sources/Example", allowed: ["Allowed"])
         #expect(rule.violations(in: "import Allowed\npublic import Foundation\n") == ["Foundation"])
     }
 }

@@ -1,69 +1,67 @@
-/// Which modules a target may import: the rows of the table of layers in `CONTRIBUTING.md`.
+/// Which modules a target may import: those that `Package.swift` declares for it, and some of the system's.
 struct LayerRule {
-    /// The target's name, which is the name of its folder under `Sources`, or under `Fuzz`.
+    /// The target's name.
     let target: String
+    /// The folder of its sources.
+    let folder: String
     /// The modules it may import.
     let allowed: Set<String>
 
-    /// One row for each target.
-    static let all = [
-        LayerRule("CBrotli"),
-        LayerRule("CExpat"),
-        LayerRule("COpenSSL"),
-        LayerRule("CZlib"),
-        LayerRule("CZstd"),
-        LayerRule("CPng"),
-        LayerRule("CTurboJPEG"),
-        LayerRule("CLinux"),
-        LayerRule("MartletWire"),
-        LayerRule(
-            "MartletTransport", "COpenSSL", "CLinux", "Glibc", "Synchronization", "DequeModule", "HeapModule"),
-        LayerRule("MartletStorage", "CLinux", "CZlib", "Glibc", "Synchronization"),
-        LayerRule("MartletConnections", "MartletWire", "MartletTransport", "DequeModule", "Synchronization"),
-        LayerRule(
-            "MartletCache", "MartletWire", "MartletStorage", "CLinux", "Glibc", "Synchronization"),
-        LayerRule(
-            "MartletClient", "MartletCache", "MartletConnections", "MartletWire", "MartletTransport",
-            "MartletStorage",
-            "CZlib", "CBrotli", "CZstd", "CoreMetrics", "Tracing",
-            "HTTPTypes", "Logging", "SystemPackage", "FoundationEssentials", "Synchronization"),
-        LayerRule(
-            "MartletDownloads", "MartletClient", "MartletConnections", "MartletWire", "MartletTransport",
-            "MartletStorage", "HTTPTypes", "SystemPackage", "FoundationEssentials", "Glibc", "Synchronization"
-        ),
-        LayerRule(
-            "MartletOffline", "MartletClient", "MartletCache", "MartletTransport", "MartletStorage",
-            "SystemPackage", "FoundationEssentials", "DequeModule", "HeapModule", "Synchronization"),
-        LayerRule("Martlet", "MartletClient", "MartletDownloads", "MartletOffline"),
-        LayerRule("MartletXML", "MartletClient", "CExpat"),
-        LayerRule("MartletImages", "MartletClient", "CPng", "CTurboJPEG"),
-        LayerRule(
-            "MartletTesting", "MartletWire", "MartletTransport", "MartletStorage", "MartletClient",
-            "HTTPTypes",
-            "SystemPackage",
-            "Synchronization", "FoundationEssentials", "Glibc"),
-        LayerRule(
-            "MartletCLI", "Martlet", "MartletDownloads", "MartletOffline", "MartletTesting", "MartletClient",
-            "MartletWire",
-            "MartletTransport",
-            "MartletCache", "MartletStorage", "ArgumentParser", "SystemPackage", "HTTPTypes", "Logging",
-            "FoundationEssentials", "Glibc",
-            "Synchronization", "CLinux"),
+    /// One rule for each target of `Package.swift`; none where that cannot be read.
+    static let all = (try? Repository.text("Package.swift")).map(rules) ?? []
+
+    /// Modules of the system, which need no declaration: where a target of the library has no row it imports none of them.
+    private static let systemModules: [String: Set<String>] = [
+        "MartletTransport": ["Glibc", "Synchronization"],
+        "MartletStorage": ["Glibc", "Synchronization"],
+        "MartletConnections": ["Synchronization"],
+        "MartletCache": ["Glibc", "Synchronization"],
+        "MartletClient": ["FoundationEssentials", "Synchronization"],
+        "MartletDownloads": ["FoundationEssentials", "Glibc", "Synchronization"],
+        "MartletOffline": ["FoundationEssentials", "Synchronization"],
+        "MartletTesting": ["FoundationEssentials", "Glibc", "Synchronization"],
+        "MartletCLI": ["FoundationEssentials", "Glibc", "Synchronization"],
+        "MartletFuzzing": ["Synchronization"],
+        "MartletFuzzer": ["Dispatch", "Glibc", "Synchronization"],
     ]
 
-    /// One row for each target of the fuzz harness, under `Fuzz`.
-    static let fuzzing = [
-        LayerRule(
-            "MartletFuzzing", "MartletWire", "MartletTransport", "MartletStorage", "MartletCache",
-            "MartletClient", "MartletDownloads", "MartletOffline", "MartletXML", "MartletImages", "HTTPTypes",
-            "Synchronization"
-        ),
-        LayerRule("MartletFuzzer", "MartletFuzzing", "Dispatch", "Glibc", "Synchronization"),
+    /// What tests may import besides.
+    private static let testModules: Set = [
+        "Dispatch", "Foundation", "FoundationEssentials", "Glibc", "Synchronization", "Testing",
     ]
 
-    init(_ target: String, _ allowed: String...) {
+    /// The rules that a manifest makes.
+    static func rules(of manifest: String) -> [LayerRule] {
+        // One that is named within a list of dependencies is a name as others are.
+        let conditional = /\.target\(\s*name: ("\w+"),\s*condition: \.when\(traits: \[[^\]]*\]\)\)/
+        let manifest = manifest.replacing(conditional) { String($0.output.1) }
+        let product = /let (\w+) = Target\.Dependency\.product\(\s*name: "(\w+)"/
+        let products = Dictionary(
+            manifest.matches(of: product).map { (String($0.1), String($0.2)) }, uniquingKeysWith: { $1 })
+        let starts = manifest.matches(
+            of: /\.(?:systemLibrary|target|executableTarget|testTarget)\(\s*name: "(\w+)"/)
+        return starts.indices.map { index in
+            let end = index + 1 < starts.count ? starts[index + 1].range.lowerBound : manifest.endIndex
+            let text = manifest[starts[index].range.lowerBound..<end]
+            return LayerRule(String(starts[index].output.1), text, products)
+        }
+    }
+
+    private init(_ target: String, _ text: Substring, _ products: [String: String]) {
+        let path = text.firstMatch(of: /path: "([^"]+)"/)?.output.1
+        let isTest = text.hasPrefix(".testTarget") || path?.hasPrefix("Tests/") == true
+        let list = text.firstMatch(of: /dependencies: \[([^\]]*)\]/)?.output.1 ?? ""
+        let named = list.matches(of: /"(\w+)"/).map { String($0.output.1) }
+        let words = list.split { !$0.isLetter }.compactMap { products[String($0)] }
+        self.init(
+            target, in: path.map(String.init) ?? (isTest ? "Tests/" : "Sources/") + target,
+            allowed: Set(named + words).union(isTest ? Self.testModules : Self.systemModules[target] ?? []))
+    }
+
+    init(_ target: String, in folder: String, allowed: Set<String>) {
         self.target = target
-        self.allowed = Set(allowed)
+        self.folder = folder
+        self.allowed = allowed
     }
 
     /// What a Swift source imports against the rule, in order.
@@ -77,10 +75,16 @@ struct LayerRule {
         let declaration = /(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?/
         let kind = /(?:(?:struct|class|enum|protocol|typealias|func|let|var)\s+)?/
         var isComment = false
+        var isText = false
         return source.split(whereSeparator: \.isNewline).flatMap { line -> [String] in
             if line.contains("/*") { isComment = true }
             defer { if line.contains("*/") { isComment = false } }
-            guard !isComment else { return [] }
+            // A text of several lines may be a program of another language.
+            if line.contains(/"{3}/) {
+                isText.toggle()
+                return []
+            }
+            guard !isComment, !isText else { return [] }
             // Declarations may share a line.
             return line.split(separator: ";").compactMap { statement in
                 let words = statement.drop { $0 == " " || $0 == "\t" }

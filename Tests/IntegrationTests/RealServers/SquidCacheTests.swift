@@ -1,6 +1,7 @@
 import Foundation
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import MartletWire
 import Testing
 

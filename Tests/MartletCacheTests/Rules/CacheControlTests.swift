@@ -1,5 +1,6 @@
 import MartletCache
 import MartletTesting
+import MartletTestSupport
 import MartletWire
 import Testing
 

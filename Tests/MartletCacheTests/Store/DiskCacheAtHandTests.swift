@@ -1,6 +1,7 @@
 import Glibc
 import MartletCacheChild
 import MartletStorage
+import MartletTestSupport
 import MartletWire
 import Testing
 

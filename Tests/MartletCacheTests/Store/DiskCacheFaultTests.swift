@@ -2,6 +2,7 @@ import Glibc
 import Foundation
 import MartletCacheChild
 import MartletStorage
+import MartletTestSupport
 import Testing
 
 @testable import MartletCache

@@ -1,4 +1,5 @@
 import MartletStorage
+import MartletTestSupport
 import Testing
 
 @testable import MartletCache

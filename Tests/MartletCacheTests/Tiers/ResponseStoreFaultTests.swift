@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import MartletCacheChild
 import MartletStorage
+import MartletTestSupport
 import MartletWire
 import Testing
 

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import MartletCacheChild
 import MartletStorage
+import MartletTestSupport
 import MartletWire
 import Synchronization
 import Testing

@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import MartletWire
 import Synchronization
 import SystemPackage

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Synchronization
 import SystemPackage
 

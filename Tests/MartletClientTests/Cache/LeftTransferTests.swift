@@ -3,6 +3,7 @@ import Martlet
 import MartletCache
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import Testing
 

@@ -1,6 +1,7 @@
 import Martlet
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 import SystemPackage
 import Testing
 

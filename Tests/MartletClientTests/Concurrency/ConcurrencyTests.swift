@@ -1,6 +1,7 @@
 import Martlet
 import MartletClient
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("Concurrency that follows the network")

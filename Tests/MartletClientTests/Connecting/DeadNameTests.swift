@@ -1,6 +1,7 @@
 import Dispatch
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import Synchronization
 import Testing

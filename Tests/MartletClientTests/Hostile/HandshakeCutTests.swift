@@ -1,5 +1,6 @@
 import MartletClient
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import MartletWire
 import Testing

@@ -1,5 +1,6 @@
 import MartletClient
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 /// A client and a server whose first connection plays a hostile script; the second one, and those after it, answer

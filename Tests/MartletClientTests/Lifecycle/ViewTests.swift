@@ -2,6 +2,7 @@ import Martlet
 @testable import MartletClient
 import MartletConnections
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import Testing
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import MartletClient
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import Synchronization
 import Testing

@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("What happens to idle connections")

@@ -1,6 +1,7 @@
 import Martlet
 import MartletConnections
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import MartletWire
 import Synchronization

@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("The line for a connection")

@@ -1,4 +1,5 @@
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 
 /// The value of a count once it has stood still for a while.

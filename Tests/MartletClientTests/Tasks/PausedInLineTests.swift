@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("Tasks that are paused while they wait for a connection")

@@ -1,5 +1,6 @@
 @testable import MartletClient
 import MartletTesting
+import MartletTestSupport
 import Synchronization
 import Testing
 

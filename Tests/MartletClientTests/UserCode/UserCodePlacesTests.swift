@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 /// Each place in the public API that takes code of the program, with the tests that show that such code neither blocks a

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import SystemPackage
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 /// What a download finds on the disk may be cut, damaged, or someone else's.

@@ -2,6 +2,7 @@ import Foundation
 import Martlet
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 /// Disks, files and tables of descriptors that have no room.

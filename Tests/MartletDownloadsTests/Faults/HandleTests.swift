@@ -1,6 +1,7 @@
 import Foundation
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 /// Downloads that are paused, resumed and cancelled through their handle, at any moment.

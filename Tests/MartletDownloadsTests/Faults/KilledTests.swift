@@ -1,6 +1,7 @@
 import Foundation
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 /// Processes that are killed: at any byte, and between any two steps on the disk.

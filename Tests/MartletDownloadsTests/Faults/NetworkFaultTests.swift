@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 /// The rows of the network in the matrix of faults, as far as an answer can show them.

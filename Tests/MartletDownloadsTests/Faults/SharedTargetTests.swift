@@ -1,6 +1,7 @@
 import Foundation
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 /// Several that want the same file, and the descriptors of those that run.

@@ -3,6 +3,7 @@ import Glibc
 import Martlet
 import MartletDownloads
 import MartletStorage
+import MartletTestSupport
 import Testing
 
 @Suite("A file that is known again under its name")

@@ -1,5 +1,6 @@
 import MartletDownloads
 import MartletStorage
+import MartletTestSupport
 import MartletTransport
 import Testing
 

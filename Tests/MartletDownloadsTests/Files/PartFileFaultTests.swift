@@ -3,6 +3,7 @@ import Glibc
 import MartletDownloads
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("The part file on a disk that fails")

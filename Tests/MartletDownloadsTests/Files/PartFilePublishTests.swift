@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import MartletDownloads
 import MartletStorage
+import MartletTestSupport
 import Testing
 
 @Suite("A complete download gets its name")

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import MartletDownloads
 import MartletStorage
+import MartletTestSupport
 import Synchronization
 import Testing
 

@@ -1,6 +1,7 @@
 import MartletClient
 import MartletConnections
 import MartletDownloads
+import MartletTestSupport
 import MartletTransport
 import Testing
 

@@ -1,6 +1,7 @@
 import Martlet
 import MartletDownloads
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("The field Repr-Digest")

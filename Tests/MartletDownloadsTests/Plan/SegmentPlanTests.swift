@@ -1,4 +1,5 @@
 import MartletDownloads
+import MartletTestSupport
 import MartletTransport
 import Testing
 

@@ -2,6 +2,7 @@ import Martlet
 import MartletDownloads
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("The form of a download that is kept")

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Martlet
 import MartletStorage
+import MartletTestSupport
 import Testing
 
 @testable import MartletDownloads

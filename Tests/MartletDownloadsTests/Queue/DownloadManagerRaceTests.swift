@@ -2,6 +2,7 @@ import Martlet
 import MartletDownloads
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 import Synchronization
 import Testing
 

@@ -1,6 +1,7 @@
 import Martlet
 import MartletDownloads
 import MartletStorage
+import MartletTestSupport
 import MartletTransport
 import Synchronization
 import Testing

@@ -1,5 +1,6 @@
 import MartletDownloads
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import Testing
 

@@ -1,5 +1,6 @@
 import Martlet
 import MartletDownloads
+import MartletTestSupport
 import MartletTransport
 import Synchronization
 

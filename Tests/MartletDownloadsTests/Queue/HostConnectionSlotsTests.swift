@@ -1,6 +1,7 @@
 import Martlet
 import MartletDownloads
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import Synchronization
 import Testing

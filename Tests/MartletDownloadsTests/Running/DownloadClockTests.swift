@@ -1,4 +1,5 @@
 import MartletTesting
+import MartletTestSupport
 import Synchronization
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import MartletTesting
+import MartletTestSupport
 import SystemPackage
 
 /// A folder for one download, gone when nobody refers to it any more.

@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 /// A row of the table of what may go wrong on the network: what the origin does, and what has to come of it.

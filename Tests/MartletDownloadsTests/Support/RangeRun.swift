@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 
 /// What became of one run of a download.
 struct RangeRun: Sendable {

@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 
 /// The versions and conducts that most tests begin with.

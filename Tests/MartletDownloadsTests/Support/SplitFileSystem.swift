@@ -1,6 +1,7 @@
 import Foundation
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 
 /// A file system whose parts of downloads lie on another disk than their targets, as in folders of which parts are other file
 /// systems': where a part is moved to its target's name, the kernel refuses that.

@@ -3,6 +3,7 @@ import Martlet
 import MartletOffline
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("Offline queue: what comes in between")

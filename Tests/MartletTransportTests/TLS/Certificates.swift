@@ -1,3 +1,4 @@
+import MartletTesting
 import MartletTransport
 
 /// One authority for all tests, and contexts made with it.

@@ -1,3 +1,4 @@
+import MartletTesting
 import MartletTransport
 import Testing
 

@@ -1,4 +1,5 @@
 import Glibc
+import MartletTesting
 import MartletTransport
 import Testing
 

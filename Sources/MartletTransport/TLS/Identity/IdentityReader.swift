@@ -102,13 +102,14 @@ struct LoadedIdentity {
 
 /// An OpenSSL of its own with the legacy algorithms, so that the one that connections use has none of them. Gone with the
 /// object.
-@safe final class LegacyLibrary {
-    let pointer: OpaquePointer
+@safe package final class LegacyLibrary {
+    /// OpenSSL's object.
+    package let pointer: OpaquePointer
     private let legacy: OpaquePointer
     private let standard: OpaquePointer
 
     /// `nil` where the provider is not installed, as in programs that are linked statically.
-    init?() {
+    package init?() {
         guard let pointer = unsafe OSSL_LIB_CTX_new() else { return nil }
         let legacy = unsafe OSSL_PROVIDER_load(pointer, "legacy")
         let standard = unsafe OSSL_PROVIDER_load(pointer, "default")

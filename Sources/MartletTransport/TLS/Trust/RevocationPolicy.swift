@@ -44,11 +44,12 @@ public struct RevocationPolicy: Hashable, Sendable {
 }
 
 /// A certificate revocation list (RFC 5280 §5), owned.
-@safe final class RevocationList {
-    let pointer: OpaquePointer
+@safe package final class RevocationList {
+    /// OpenSSL's object.
+    package let pointer: OpaquePointer
 
     /// Takes over a reference.
-    init(owning pointer: OpaquePointer) {
+    package init(owning pointer: OpaquePointer) {
         unsafe self.pointer = pointer
     }
 

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import Testing
 

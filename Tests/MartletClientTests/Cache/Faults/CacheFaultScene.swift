@@ -2,6 +2,7 @@ import FoundationEssentials
 import Martlet
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 import Synchronization
 import SystemPackage
 import Testing

@@ -3,6 +3,7 @@ import Martlet
 import MartletClientChild
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 import Synchronization
 import Testing
 

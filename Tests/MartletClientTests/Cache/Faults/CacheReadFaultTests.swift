@@ -2,6 +2,7 @@ import Glibc
 import Martlet
 import MartletStorage
 import MartletTesting
+import MartletTestSupport
 import SystemPackage
 import Testing
 

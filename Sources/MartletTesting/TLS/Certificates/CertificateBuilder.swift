@@ -1,4 +1,5 @@
 import COpenSSL
+import MartletTransport
 
 /// Makes X.509 certificates (RFC 5280).
 enum CertificateBuilder {
@@ -25,7 +26,7 @@ enum CertificateBuilder {
         var (issuerCertificate, issuerKey) = (certificate, key)
         if let issuer {
             guard let found = PEMReader.certificates(in: Array(issuer.certificatePEM.utf8))?.first,
-                case .key(let foundKey) = PEMReader.privateKey(in: Array(issuer.keyPEM.utf8), passphrase: nil)
+                let foundKey = PEMReader.privateKey(in: Array(issuer.keyPEM.utf8))
             else { throw failure() }
             (issuerCertificate, issuerKey) = (found, foundKey)
         }
@@ -158,7 +159,7 @@ enum RevocationListBuilder {
         OpenSSLErrors.clear()
         guard let pointer = unsafe X509_CRL_new(),
             let authority = PEMReader.certificates(in: Array(issuer.certificatePEM.utf8))?.first,
-            case .key(let key) = PEMReader.privateKey(in: Array(issuer.keyPEM.utf8), passphrase: nil)
+            let key = PEMReader.privateKey(in: Array(issuer.keyPEM.utf8))
         else { throw failure() }
         let list = unsafe RevocationList(owning: pointer)
         let (first, last) = (unsafe ASN1_TIME_new(), unsafe ASN1_TIME_new())
@@ -212,26 +213,7 @@ enum RevocationListBuilder {
     }
 }
 
-/// Writes certificates and keys as PEM text.
-enum PEMWriter {
-    /// The text that a closure writes to a BIO in memory.
-    /// - Parameter write: Gives 1 when it could write.
-    static func text(_ write: (OpaquePointer) -> Int32) throws(TLSError) -> String {
-        OpenSSLErrors.clear()
-        guard let bio = unsafe BIO_new(BIO_s_mem()) else {
-            throw TLSError(.configuration(reason: OpenSSLErrors.drain().text))
-        }
-        defer { unsafe BIO_free(bio) }
-        guard unsafe write(bio) == 1 else {
-            throw TLSError(.configuration(reason: OpenSSLErrors.drain().text))
-        }
-        var data: UnsafeMutablePointer<CChar>?
-        let count = unsafe martlet_bio_memory(bio, &data)
-        guard let data = unsafe data, count > 0 else { return "" }
-        return unsafe String(
-            decoding: UnsafeRawBufferPointer(start: data, count: Int(count)), as: UTF8.self)
-    }
-
+extension PEMWriter {
     /// A certificate.
     static func certificate(_ certificate: Certificate) throws(TLSError) -> String {
         unsafe try text { bio in unsafe PEM_write_bio_X509(bio, certificate.pointer) }

@@ -1,3 +1,4 @@
+package import MartletTesting
 import Synchronization
 
 /// An origin that serves one file in parts, with a conduct that tests choose, and notes what it was asked for and what it

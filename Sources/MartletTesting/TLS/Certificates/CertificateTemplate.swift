@@ -1,3 +1,5 @@
+import MartletTransport
+
 /// What a throw-away certificate is to say.
 package struct CertificateTemplate: Hashable, Sendable {
     /// A use that the extended key usage names.
@@ -129,17 +131,6 @@ package struct CertificateTemplate: Hashable, Sendable {
         case ..<0x100: [tag, 0x81, UInt8(content.count)] + content
         default:
             [tag, 0x82, UInt8(truncatingIfNeeded: content.count >> 8), UInt8(content.count & 0xFF)] + content
-        }
-    }
-}
-
-extension SocketAddress {
-    /// The four or sixteen bytes of an IP address; empty for a unix domain socket.
-    package var addressBytes: [UInt8] {
-        switch family {
-        case .ipv4: Array(bytes[4..<8])
-        case .ipv6: Array(bytes[8..<24])
-        case .unix: []
         }
     }
 }

@@ -1,3 +1,5 @@
+import MartletTesting
+
 /// What a disk has when the power goes: any of the changes may be missing, but for what the rule says.
 package enum PowerCut: Sendable, CustomStringConvertible {
     /// All changes up to one, as after a kill.

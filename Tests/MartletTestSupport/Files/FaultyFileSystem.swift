@@ -1,5 +1,5 @@
-import CLinux
 import Glibc
+package import MartletStorage
 import Synchronization
 
 /// A file system whose calls fail where a test wants them to: the nth of a kind, those on a path, all from one on.

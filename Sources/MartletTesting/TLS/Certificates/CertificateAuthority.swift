@@ -1,4 +1,5 @@
 import COpenSSL
+package import MartletTransport
 
 /// An authority made at run time for tests, whose key exists nowhere else and never outlives the process.
 package struct CertificateAuthority: Hashable, Sendable {
@@ -96,7 +97,7 @@ package struct IssuedCertificate: Hashable, Sendable {
 
     /// The private key in PEM, encrypted with a pass phrase (AES-256).
     package func encryptedPrivateKeyPEM(passphrase: String) throws(TLSError) -> String {
-        guard case .key(let key) = PEMReader.privateKey(in: Array(privateKeyPEM.utf8), passphrase: nil) else {
+        guard let key = PEMReader.privateKey(in: Array(privateKeyPEM.utf8)) else {
             throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate"))
         }
         let secret = Array(passphrase.utf8).map { CChar(bitPattern: $0) }
@@ -115,7 +116,7 @@ package struct IssuedCertificate: Hashable, Sendable {
         let library = isLegacy ? LegacyLibrary() : nil
         guard let certificates = PEMReader.certificates(in: Array(certificateChainPEM.utf8)),
             let leaf = certificates.first, isLegacy == (library != nil),
-            case .key(let key) = PEMReader.privateKey(in: Array(privateKeyPEM.utf8), passphrase: nil)
+            let key = PEMReader.privateKey(in: Array(privateKeyPEM.utf8))
         else { throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate")) }
         let others = unsafe OPENSSL_sk_new_null()
         defer { unsafe OPENSSL_sk_free(others) }
@@ -125,7 +126,7 @@ package struct IssuedCertificate: Hashable, Sendable {
         let method = isLegacy ? NID_pbe_WithSHA1And40BitRC2_CBC : 0
         let file: OpaquePointer?
         if let passphrase {
-            unsafe file = SecretBytes(passphrase).withCString { text in
+            unsafe file = passphrase.withCString { text in
                 unsafe PKCS12_create_ex(
                     text, "martlet", key.pointer, leaf.pointer, others, method, method, 0, 0, 0,
                     library?.pointer, nil)
@@ -154,7 +155,7 @@ package struct IssuedCertificate: Hashable, Sendable {
 
     /// The private key in the traditional form of its kind, encrypted with a pass phrase (AES-256).
     package func traditionalPrivateKeyPEM(passphrase: String) throws(TLSError) -> String {
-        guard case .key(let key) = PEMReader.privateKey(in: Array(privateKeyPEM.utf8), passphrase: nil) else {
+        guard let key = PEMReader.privateKey(in: Array(privateKeyPEM.utf8)) else {
             throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate"))
         }
         let secret = Array(passphrase.utf8)

@@ -1,3 +1,4 @@
+package import MartletTesting
 import MartletWire
 
 /// How a range origin behaves, as a value: what it serves, how it deals with ranges, and what goes wrong.
@@ -80,8 +81,7 @@ package struct RangeConduct: Sendable {
         }
         if !heedsIfRange { fields["If-Range"] = nil }
         return ContentDecision(
-            request: ContentDecision.Request(method: request.method, fields: fields),
-            entityTag: version.entityTag,
+            method: request.method, fields: fields, entityTag: version.entityTag,
             lastModified: version.lastModified.map { HTTPDate(secondsSinceEpoch: $0) },
             length: version.byteCount)
     }
