@@ -230,7 +230,7 @@ struct BatchMember: Sendable {
 
     /// A whole number, not negative.
     func count() throws(BatchFault) -> Int {
-        guard case .number(let text) = value, let number = Int(text), number >= 0 else {
+        guard let number = value.intValue, number >= 0 else {
             throw wrong("a whole number that is not negative")
         }
         return number
@@ -245,6 +245,6 @@ struct BatchMember: Sendable {
     /// The members of an object, each with this member's name and a dot before its own.
     func object() throws(BatchFault) -> [BatchMember] {
         guard case .object(let members) = value else { throw wrong("an object") }
-        return members.map { BatchMember(name: "\(name).\($0.0)", value: $0.1) }
+        return members.map { BatchMember(name: "\(name).\($0.name)", value: $0.value) }
     }
 }

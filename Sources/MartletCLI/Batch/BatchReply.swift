@@ -51,7 +51,7 @@ enum BatchReply {
         [
             (
                 "pool",
-                .object([
+                .members([
                     ("idle", .number(pool.idle)), ("leased", .number(pool.leased)),
                     ("dialling", .number(pool.dialling)), ("waiting", .number(pool.waiting)),
                     ("opened", .number(pool.opened)), ("reused", .number(pool.reused)),
@@ -63,7 +63,7 @@ enum BatchReply {
     }
 
     private static func counts(_ cache: ResponseCache.Statistics) -> JSONValue {
-        .object([
+        .members([
             ("hits", .number(cache.hits)), ("stale_hits", .number(cache.staleHits)),
             ("validated", .number(cache.validated)), ("misses", .number(cache.misses)),
             ("stale_on_errors", .number(cache.staleOnErrors)), ("bypasses", .number(cache.bypasses)),
@@ -77,7 +77,7 @@ enum BatchReply {
     }
 
     private static func bytes(_ members: [(String, JSONValue)]) -> [UInt8] {
-        JSONWriter.bytes(.object(members)) + [10]
+        Array((JSONLine.text(.members(members)) + "\n").utf8)
     }
 
     private static func fields(_ block: FieldBlock) -> JSONValue {
@@ -88,7 +88,7 @@ enum BatchReply {
     }
 
     private static func timing(_ metrics: HTTPMetrics) -> JSONValue {
-        .object([
+        .members([
             ("dns", milliseconds(metrics.dns)), ("connect", milliseconds(metrics.connect)),
             ("tls", milliseconds(metrics.tls)), ("first_byte", milliseconds(metrics.firstByte)),
             ("total", milliseconds(metrics.total)),

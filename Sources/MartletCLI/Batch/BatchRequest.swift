@@ -54,12 +54,12 @@ struct BatchRequest: Sendable {
         guard case .object(let members) = value else {
             throw BatchFault(.other, "the line is not a JSON object")
         }
-        if let (_, number) = members.first(where: { $0.0 == "seq" }) { sequence = number }
+        sequence = members["seq"] ?? .null
         guard case .number = sequence else {
             sequence = .null
             throw BatchFault(.other, "“seq” must be a number")
         }
-        for (name, value) in members where name != "seq" { try set(name, value) }
+        for member in members where member.name != "seq" { try set(member.name, member.value) }
         guard operation != .fetch || !url.isEmpty else { throw BatchFault(.badURL, "there is no URL") }
     }
 

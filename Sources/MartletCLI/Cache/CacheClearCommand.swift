@@ -34,7 +34,7 @@ struct CacheClearCommand: AsyncParsableCommand {
         guard let removed else { throw ExitStatus.writeFailed }
         let count = CacheClearing.Count(entries: removed.entryCount, byteCount: removed.byteCount)
         try await Console.print(
-            options.json ? JSONWriter.text(.object(count.members)) + "\n" : "removed \(count.text)\n")
+            options.json ? JSONLine.text(.members(count.members)) + "\n" : "removed \(count.text)\n")
     }
 
     private func clear(_ targets: [CacheClearing.Target], _ cache: DiskCache, _ notes: CacheNotes)
@@ -57,7 +57,7 @@ struct CacheClearCommand: AsyncParsableCommand {
         var lines = ""
         for (target, count) in zip(targets, clearing.counts) {
             if options.json {
-                lines += JSONWriter.text(.object([("url", .string(target.url))] + count.members))
+                lines += JSONLine.text(.members([("url", .string(target.url))] + count.members))
             } else {
                 let outcome = count.entries == 0 ? "not in the cache" : "removed \(count.text)"
                 lines += "\(TerminalText.escaped(target.url)): \(outcome)"

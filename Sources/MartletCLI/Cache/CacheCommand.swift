@@ -1,5 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
+import Martlet
 import MartletCache
 import MartletStorage
 import Synchronization
@@ -98,7 +99,7 @@ struct CacheStatsCommand: AsyncParsableCommand {
         switch result {
         case .success(let survey):
             try await Console.print(
-                options.json ? JSONWriter.text(survey.json) + "\n" : survey.table)
+                options.json ? JSONLine.text(survey.json) + "\n" : survey.table)
             if survey.unreadable > 0 { throw ExitStatus.readFailed }
         case .failure(let error):
             _ = await CacheOptions.complain([error])
@@ -146,10 +147,10 @@ struct CacheVerifyCommand: AsyncParsableCommand {
         _ damages: [(file: String, fault: EntryFault)]
     ) -> String {
         let list = damages.map { damage in
-            JSONValue.object([("file", .string(damage.file)), ("damaged", .string("\(damage.fault)"))])
+            JSONValue.members([("file", .string(damage.file)), ("damaged", .string("\(damage.fault)"))])
         }
-        return JSONWriter.text(
-            .object([
+        return JSONLine.text(
+            .members([
                 ("whole", .number(result.whole)), ("body_bytes", .number(result.byteCount)),
                 ("damaged", .number(damages.count)), ("damages", .array(list)),
             ])) + "\n"

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Martlet
 import MartletCache
 import MartletStorage
 import MartletWire
@@ -56,12 +57,12 @@ struct CacheListCommand: AsyncParsableCommand {
             switch cache.look(at: name) {
             case .whole(let reader):
                 let line = CacheEntryLine(reader, now: now)
-                lines += isJSON ? JSONWriter.text(line.json) : line.text
+                lines += isJSON ? JSONLine.text(line.json) : line.text
             case .damaged(let damage):
                 lines +=
                     isJSON
-                    ? JSONWriter.text(
-                        .object([("file", .string(damage.file)), ("damaged", .string("\(damage.fault)"))]))
+                    ? JSONLine.text(
+                        .members([("file", .string(damage.file)), ("damaged", .string("\(damage.fault)"))]))
                     : "damaged  \(damage.file): \(TerminalText.escaped("\(damage.fault)"))"
             case .unreadable(let error):
                 errors.append(error)
@@ -111,7 +112,7 @@ struct CacheEntryLine {
 
     /// For programs.
     var json: JSONValue {
-        .object([
+        .members([
             ("url", .string(head.key.url)), ("status", .number(head.status)), ("bytes", .number(byteCount)),
             ("allocated", .number(storedByteCount)), ("age", .number(freshness.age)),
             ("fresh", .bool(freshness.isFresh)),
@@ -222,7 +223,7 @@ struct CacheSurvey: Sendable {
 
     /// All of it; moments are milliseconds since 1970.
     var json: JSONValue {
-        .object([
+        .members([
             ("entries", .number(entries)), ("fresh", .number(fresh)), ("stale", .number(stale)),
             ("partitioned", .number(partitioned)), ("damaged", .number(damaged)),
             ("unreadable", .number(unreadable)), ("bytes", .number(occupied)),
@@ -231,7 +232,7 @@ struct CacheSurvey: Sendable {
             ("newest_ms", span.map { .number($0.newest.milliseconds) } ?? .null),
             (
                 "statuses",
-                .object(statuses.sorted { $0.key < $1.key }.map { ("\($0.key)", .number($0.value)) })
+                .members(statuses.sorted { $0.key < $1.key }.map { ("\($0.key)", .number($0.value)) })
             ),
         ])
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Martlet
 
 /// `martlet download`: files, in segments, resumed and verified; with options that are read as those of `get`.
-struct DownloadCommand: AsyncParsableCommand {
+struct DownloadCommand: WordsCommand {
     static let configuration = CommandConfiguration(
         commandName: "download",
         abstract: "Download files: in segments, resumed where they were cut, verified, with progress bars.",
@@ -11,14 +11,8 @@ struct DownloadCommand: AsyncParsableCommand {
     @Argument(parsing: .captureForPassthrough, help: "Options and URLs, in any order.")
     var words: [String] = []
 
-    mutating func run() async throws {
-        try await DownloadCommand.run(words)
-    }
-
-    /// Carries a command line out.
-    /// - Throws: The exit code.
     static func run(_ words: [String]) async throws {
-        try await SingleCommand(
+        try await CommandWords(
             options: DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults,
             notes: DownloadJSON.help
         ).run(words) { group throws(UsageError) in try await status(of: group) }

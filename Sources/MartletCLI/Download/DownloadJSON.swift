@@ -117,7 +117,7 @@ enum DownloadJSON {
                 "downloads",
                 .array(
                     rows.map { id, row in
-                        .object(
+                        .members(
                             [("id", .number(id)), ("name", .string(row.name))] + figures(row) + [
                                 ("resumed", .number(row.resumed)), ("connections", .number(row.connections)),
                                 ("state", .string(state(row.phase))),
@@ -125,18 +125,18 @@ enum DownloadJSON {
                     })
             ),
         ]
-        return JSONWriter.text(.object(members))
+        return JSONLine.text(.members(members))
     }
 
     /// The line of something that is wrong and ends no download.
     static func warning(_ message: String) -> String {
-        JSONWriter.text(.object([("event", .string("warning")), ("message", .string(message))]))
+        JSONLine.text(.members([("event", .string("warning")), ("message", .string(message))]))
     }
 
     /// The last line.
     static func ended(_ total: DownloadTotal, received: UInt64, _ status: ExitStatus) -> String {
-        JSONWriter.text(
-            .object([
+        JSONLine.text(
+            .members([
                 ("event", .string("ended")), ("ok", .bool(status == .success)),
                 ("exit", .number(status.code)),
                 ("files", .number(total.fileCount)), ("finished", .number(total.finishedCount)),
@@ -145,8 +145,8 @@ enum DownloadJSON {
     }
 
     private static func line(_ event: String, _ subject: Subject, _ rest: [(String, JSONValue)]) -> String {
-        JSONWriter.text(
-            .object(
+        JSONLine.text(
+            .members(
                 [
                     ("event", .string(event)), ("id", .number(subject.id)), ("name", .string(subject.name)),
                     ("url", .string(subject.url)),

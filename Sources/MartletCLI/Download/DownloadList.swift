@@ -142,7 +142,6 @@ actor DownloadRoster {
 
     /// Waits until all are stopped, or the task is cancelled.
     nonisolated func untilStopped() async {
-        var seen: UInt64 = 0
-        while let (version, value) = await phase.next(after: seen), value != .stopped { seen = version }
+        _ = await phase.next { $0 == .stopped }
     }
 }

@@ -126,8 +126,7 @@ actor ManagedDownloads: DownloadStarting {
 
     /// Stops all of them: one alone would stay paused.
     func stop(_ downloads: [Download]) async {
-        var seen: UInt64 = 0
-        while let (version, isPrepared) = await isPrepared.next(after: seen), !isPrepared { seen = version }
+        await isPrepared.becomesTrue()
         await manager.close()
     }
 

@@ -242,12 +242,12 @@ extension Transfer {
         // The clock of -m is for the whole, which another connection would start anew.
         stream.reconnects = options.totalTimeout == nil
         for try await event in session.events(for: plan.request, body: plan.body, options: stream) {
-            let line = JSONWriter.bytes(
-                .object([
+            let line = JSONLine.text(
+                .members([
                     ("event", .string(event.type)), ("id", .string(event.lastEventID)),
                     ("data", .string(event.data)),
                 ]))
-            try await output.write(line + [10])
+            try await output.write(Array((line + "\n").utf8))
         }
     }
 }

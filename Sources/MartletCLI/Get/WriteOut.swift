@@ -83,7 +83,7 @@ struct WriteOut: Sendable {
     /// The value of a variable; `nil` when there is none of that name.
     private func value(of name: String) -> WriteOutValue? {
         switch name {
-        case "json": return .text(JSONWriter.text(.object(WriteOut.names.map { ($0, json($0)) })))
+        case "json": return .text(JSONLine.text(.members(WriteOut.names.map { ($0, json($0)) })))
         case "header_json": return .text(headerJSON)
         default: return WriteOutValues(report: report).value(of: name)
         }
@@ -121,8 +121,8 @@ struct WriteOut: Sendable {
             if !names.contains(name) { names.append(name) }
         }
         let lines = names.map { name in
-            let values = fields.values(of: name).map { JSONWriter.text(.string($0)) }
-            return "\(JSONWriter.text(.string(name))):[\(values.joined(separator: ","))]"
+            let values = fields.values(of: name).map { JSONLine.text(.string($0)) }
+            return "\(JSONLine.text(.string(name))):[\(values.joined(separator: ","))]"
         }
         return "{\(lines.joined(separator: ",\n"))\n}"
     }

@@ -138,7 +138,7 @@ struct NetworkReport: Sendable {
                     "hosts",
                     .array(
                         hosts.map { name, reachability in
-                            .object([
+                            .members([
                                 ("host", .string(name)), ("status", .string(reachability.status.rawValue)),
                                 ("address", .optional(reachability.address)),
                                 ("interface", .optional(reachability.interface?.name)),
@@ -148,11 +148,11 @@ struct NetworkReport: Sendable {
                         })
                 ))
         }
-        return JSONWriter.text(.object(members)) + "\n"
+        return JSONLine.text(.members(members)) + "\n"
     }
 
     private static func json(_ interface: NetworkInterface) -> JSONValue {
-        .object([
+        .members([
             ("name", .string(interface.name)), ("index", .number(interface.index)),
             ("kind", .string(interface.kind.rawValue)), ("tunnel", .bool(interface.isTunnel)),
             ("expensive", .bool(interface.isExpensive)),

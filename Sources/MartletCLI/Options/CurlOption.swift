@@ -93,8 +93,24 @@ struct CommandOptions: Sendable {
     subscript(letter: Character) -> CurlOption? { byLetter[letter] }
 }
 
-/// A command whose words are read as those of `get`, as one group of options.
-struct SingleCommand: Sendable {
+/// A command that reads its words itself, as curl reads its own.
+protocol WordsCommand: AsyncParsableCommand {
+    /// The words behind the command's name.
+    var words: [String] { get }
+
+    /// Carries a command line out.
+    /// - Throws: The exit code.
+    static func run(_ words: [String]) async throws
+}
+
+extension WordsCommand {
+    mutating func run() async throws {
+        try await Self.run(words)
+    }
+}
+
+/// How the words of a command are read.
+struct CommandWords: Sendable {
     /// The options there are.
     let options: CommandOptions
     /// What holds where nothing is given.
@@ -102,12 +118,11 @@ struct SingleCommand: Sendable {
     /// What `--help` says behind the options.
     var notes = ""
 
-    /// Reads the words and carries them out: `--help` and `--version` here, all else by `body`.
-    /// - Throws: The exit code, where it is not that of success.
-    func run(
-        _ words: [String], preparing: (inout OptionGroup) -> Void = { _ in },
-        _ body: (OptionGroup) async throws(UsageError) -> ExitStatus
-    ) async throws {
+    /// The groups of options that the words make; `--help` and `--version` are answered here.
+    /// - Throws: The exit code, or the answer.
+    func groups(
+        of words: [String], preparing: (inout OptionGroup) -> Void = { _ in }
+    ) async throws -> [OptionGroup] {
         var reader = CommandLineReader(options, defaults: defaults)
         do throws(UsageError) {
             try reader.read(words)
@@ -115,11 +130,22 @@ struct SingleCommand: Sendable {
             await error.tell()
             throw error.status
         }
-        var group = reader.groups.first ?? defaults
-        preparing(&group)
-        ProcessTitle.hideSecrets(of: [group])
-        if group.global.showsHelp { throw CleanExit.message(OptionHelp.text(of: options, notes: notes)) }
-        if group.global.showsVersion { throw CleanExit.message("martlet \(martletVersion)") }
+        var groups = reader.groups
+        for index in groups.indices { preparing(&groups[index]) }
+        ProcessTitle.hideSecrets(of: groups)
+        let global = groups.last?.global ?? GlobalOptions()
+        if global.showsHelp { throw CleanExit.message(OptionHelp.text(of: options, notes: notes)) }
+        if global.showsVersion { throw CleanExit.message("martlet \(martletVersion)") }
+        return groups
+    }
+
+    /// Reads the words as one group and carries them out.
+    /// - Throws: The exit code, where it is not that of success.
+    func run(
+        _ words: [String], preparing: (inout OptionGroup) -> Void = { _ in },
+        _ body: (OptionGroup) async throws(UsageError) -> ExitStatus
+    ) async throws {
+        let group = try await groups(of: words, preparing: preparing).first ?? defaults
         let status: ExitStatus
         do throws(UsageError) {
             status = try await body(group)

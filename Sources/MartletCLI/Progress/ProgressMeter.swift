@@ -1,3 +1,4 @@
+import Martlet
 import Synchronization
 
 /// Shows on standard error how far a transfer has come, in the form asked for.
@@ -141,6 +142,6 @@ final class ProgressMeter: Sendable {
         let names: [(String, JSONValue)] = [
             ("event", .string(event)), ("name", .string(text.name)), ("url", .string(url)),
         ]
-        return JSONWriter.text(.object(names + rest)) + "\n"
+        return JSONLine.text(.members(names + rest)) + "\n"
     }
 }

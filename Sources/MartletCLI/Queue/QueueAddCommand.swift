@@ -3,7 +3,7 @@ import HTTPTypes
 import Martlet
 
 /// `martlet queue add`: writes a request down and prints its number.
-struct QueueAddCommand: AsyncParsableCommand {
+struct QueueAddCommand: WordsCommand {
     static let configuration = CommandConfiguration(
         commandName: "add", abstract: "Write a request down, to be sent later, and print its number.",
         discussion: "“martlet queue add --help” lists the options.")
@@ -11,14 +11,8 @@ struct QueueAddCommand: AsyncParsableCommand {
     @Argument(parsing: .captureForPassthrough, help: "Options and a URL, in any order.")
     var words: [String] = []
 
-    mutating func run() async throws {
-        try await QueueAddCommand.run(words)
-    }
-
-    /// Carries a command line out.
-    /// - Throws: The exit code.
     static func run(_ words: [String]) async throws {
-        try await SingleCommand(options: QueueAddOptionTable.commandOptions).run(words) {
+        try await CommandWords(options: QueueAddOptionTable.commandOptions).run(words) {
             group throws(UsageError) in
             try await add(group)
             return .success

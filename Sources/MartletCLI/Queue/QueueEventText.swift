@@ -96,7 +96,7 @@ enum QueueEventJSON {
             line(
                 "fileFailed", ticket,
                 [("code", .string(error.code.rawValue)), ("message", .string(error.message))])
-        case .drained: JSONWriter.text(.object([("event", .string("drained"))]))
+        case .drained: JSONLine.text(.members([("event", .string("drained"))]))
         }
     }
 
@@ -134,12 +134,12 @@ enum QueueEventJSON {
     private static func line(
         _ event: String, _ ticket: OfflineTicket, _ rest: [(String, JSONValue)] = []
     ) -> String {
-        JSONWriter.text(.object([("event", .string(event))] + members(ticket) + rest))
+        JSONLine.text(.members([("event", .string(event))] + members(ticket) + rest))
     }
 
     private static func line(_ event: String, _ path: String, _ reason: String) -> String {
-        JSONWriter.text(
-            .object([("event", .string(event)), ("path", .string(path)), ("reason", .string(reason))]))
+        JSONLine.text(
+            .members([("event", .string(event)), ("path", .string(path)), ("reason", .string(reason))]))
     }
 }
 
@@ -188,8 +188,8 @@ struct QueueTally: Hashable, Sendable {
 
     /// The last line, for programs.
     func json(left: Int, _ status: ExitStatus) -> String {
-        JSONWriter.text(
-            .object([
+        JSONLine.text(
+            .members([
                 ("event", .string("ended")), ("exit", .number(status.code)),
                 ("delivered", .number(delivered)), ("dead", .number(dead)),
                 ("uncertain", .number(uncertain)), ("expired", .number(expired)),

@@ -27,7 +27,7 @@ struct QueueListCommand: AsyncParsableCommand {
         let now = Int64(Date().timeIntervalSince1970 * 1000)
         for entry in entries {
             let line = QueueEntryLine(entry, now: now)
-            try await Console.print((json ? JSONWriter.text(line.json) : line.text) + "\n")
+            try await Console.print((json ? JSONLine.text(line.json) : line.text) + "\n")
         }
     }
 }
@@ -64,13 +64,13 @@ struct QueueEntryLine {
 
     /// For programs.
     var json: JSONValue {
-        .object(
+        .members(
             QueueEventJSON.members(entry.ticket) + [
                 ("state", .string(state)), ("attempts", .number(entry.attempts)),
                 ("submitted_ms", .number(entry.submitted)), ("expires_ms", .number(entry.expires)),
                 ("bytes", .number(entry.bodyByteCount)),
                 ("secret_fields", .array(entry.secretFields.map { .string($0) })),
-                ("letter", letter.map { .object(QueueEventJSON.members($0)) } ?? .null),
+                ("letter", letter.map { .members(QueueEventJSON.members($0)) } ?? .null),
             ])
     }
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import Martlet
 
 /// `martlet queue run`: sends what is in a queue.
-struct QueueRunCommand: AsyncParsableCommand {
+struct QueueRunCommand: WordsCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
         abstract: "Send what is there, until SIGINT or SIGTERM, or until nothing is left to send.",
@@ -11,14 +11,8 @@ struct QueueRunCommand: AsyncParsableCommand {
     @Argument(parsing: .captureForPassthrough, help: "Options, in any order.")
     var words: [String] = []
 
-    mutating func run() async throws {
-        try await QueueRunCommand.run(words)
-    }
-
-    /// Carries a command line out.
-    /// - Throws: The exit code.
     static func run(_ words: [String]) async throws {
-        try await SingleCommand(
+        try await CommandWords(
             options: QueueRunOptionTable.commandOptions, defaults: QueueRunOptionTable.defaults,
             notes: QueueEventJSON.help
         ).run(words) { group in

@@ -111,7 +111,7 @@ struct QueueLineTests {
         let clockSetBack = QueueEntryLine(try entry(.waiting), now: .min)
         #expect(clockSetBack.text.contains("expires in "))
         #expect(
-            JSONWriter.text(dead.json).contains(
+            JSONLine.text(dead.json).contains(
                 #""state":"dead","attempts":1,"submitted_ms":1000,"expires_ms":3601000,"bytes":12,"secret_fields":[],"#
                     + #""letter":{"reason":"refused""#))
     }

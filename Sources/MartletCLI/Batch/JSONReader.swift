@@ -1,3 +1,5 @@
+import Martlet
+
 /// Reads JSON (RFC 8259) strictly: one value, nothing behind it, no member twice, no more than 32 levels.
 struct JSONReader {
     private static let depthLimit = 32
@@ -62,7 +64,7 @@ struct JSONReader {
         skipBlanks()
         if next == UInt8(ascii: "}") {
             position += 1
-            return .object([])
+            return .members([])
         }
         while true {
             skipBlanks()
@@ -78,7 +80,7 @@ struct JSONReader {
                 position += 1
             } else if next == UInt8(ascii: "}") {
                 position += 1
-                return .object(members)
+                return .members(members)
             } else {
                 throw error("neither , nor }")
             }
@@ -192,27 +194,6 @@ struct JSONReader {
         position += 4
         return code
     }
-}
-
-/// A value of JSON (RFC 8259) that keeps the order of its members and the text of its numbers.
-enum JSONValue: Sendable {
-    case null
-    case bool(Bool)
-    /// A number as it was written.
-    case number(String)
-    case string(String)
-    case array([JSONValue])
-    case object([(String, JSONValue)])
-    /// Bytes as a string: each is the character of its number. Only written; a reader gives `string`.
-    case latin1([UInt8])
-
-    /// A string, or nothing but null.
-    static func optional(_ text: String?) -> JSONValue {
-        text.map { .string($0) } ?? .null
-    }
-
-    /// A whole number.
-    static func number(_ number: some BinaryInteger) -> JSONValue { .number(String(number)) }
 }
 
 /// A text that is not JSON.
