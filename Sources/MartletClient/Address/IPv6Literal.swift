@@ -25,11 +25,6 @@ struct IPv4Literal: CustomStringConvertible {
         self.value = UInt32(truncatingIfNeeded: value)
     }
 
-    /// The address from its 32 bits, most significant first.
-    init(bits: UInt32) {
-        value = bits
-    }
-
     /// The dotted quad.
     var description: String {
         "\(value >> 24).\(value >> 16 & 255).\(value >> 8 & 255).\(value & 255)"

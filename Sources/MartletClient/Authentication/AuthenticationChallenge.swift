@@ -33,8 +33,6 @@ public enum AuthenticationParty: String, Hashable, Sendable {
     package var status: Int { self == .origin ? 401 : 407 }
     /// The field that asks.
     package var challengeField: String { self == .origin ? "WWW-Authenticate" : "Proxy-Authenticate" }
-    /// The field that answers.
-    package var credentialsField: String { self == .origin ? "Authorization" : "Proxy-Authorization" }
     /// The field in which the server says what it has to say afterwards.
     package var informationField: String {
         self == .origin ? "Authentication-Info" : "Proxy-Authentication-Info"

@@ -102,11 +102,6 @@ package final class AuthenticationMemory: Sendable, CustomReflectable, CustomStr
         table.withLock { body(&$0) }
     }
 
-    /// Forgets everything.
-    package func clear() {
-        table.withLock { $0 = AuthenticationTable() }
-    }
-
     /// Nothing of what it remembers.
     package var description: String { "AuthenticationMemory" }
     /// Shows nothing.

@@ -157,11 +157,6 @@ package struct AuthorizationValue: Hashable, Sendable {
     init(bytes: [UInt8]) {
         self.bytes = bytes
     }
-
-    /// Whether it is of a scheme.
-    func isScheme(_ name: String) -> Bool {
-        bytes.prefix(name.utf8.count + 1).elementsEqual("\(name) ".utf8)
-    }
 }
 
 extension AuthorizationValue: CustomStringConvertible, CustomReflectable {

@@ -372,16 +372,6 @@ final class BodyReader: Sendable {
         body.collect()
     }
 
-    /// Collects the rest.
-    func collect() async throws -> [UInt8] {
-        expectWhole()
-        var whole: [UInt8] = []
-        while let piece = try await next() {
-            gather(piece, behind: &whole)
-        }
-        return whole
-    }
-
     /// Puts a piece behind what has come of the body.
     func gather(_ piece: [UInt8], behind body: inout [UInt8]) {
         guard !body.isEmpty else {

@@ -124,16 +124,6 @@ public actor CookieJar {
         await store(setCookieBytes: values.map { Array($0.utf8) }, from: url)
     }
 
-    /// Stores what the fields of a response set.
-    @discardableResult
-    package func store(_ fields: HTTPFields, from url: HTTPURL) async -> [CookieRefusal] {
-        guard policy.storesCookies, fields.contains(.setCookie) else { return [] }
-        let values = fields[fields: .setCookie].map { field in
-            unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }
-        }
-        return await store(setCookieBytes: values, from: url)
-    }
-
     /// Stores what a response sets, by the bytes of its fields.
     @discardableResult
     package func store(setCookieBytes values: [[UInt8]], from url: HTTPURL) async -> [CookieRefusal] {

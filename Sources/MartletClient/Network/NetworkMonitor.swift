@@ -68,12 +68,6 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
         origin = .watch(NetworkWatch(loop: .sharedOrStalled, source: kernel))
     }
 
-    /// A monitor of another source.
-    package init(source: any NetworkSource) {
-        kernel = nil
-        origin = .watch(NetworkWatch(loop: .sharedOrStalled, source: source))
-    }
-
     init(_ value: NewestValue<NetworkView>) {
         kernel = nil
         origin = .manual(value)

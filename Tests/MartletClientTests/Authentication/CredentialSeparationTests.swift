@@ -153,10 +153,6 @@ struct CredentialSeparationTests {
             _ = try await scene.isResent("http://a/", after: digest)
             #expect(try #require(try await scene.sent("http://a/")).contains("username=\"\(user)\""))
         }
-        memory.clear()
-        var scene = AuthenticationScene(
-            AuthenticationSettings(credentials: .digest(user: "u", password: "p")), memory: memory)
-        #expect(try await scene.sent("http://a/") == nil)
     }
 
     @Test("What is remembered is bounded, and the least lately used goes first")

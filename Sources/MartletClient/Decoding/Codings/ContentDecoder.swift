@@ -212,16 +212,4 @@ extension ContentDecoder {
         bytes.removeLast(bytes.count - progress.produced)
         return Piece(bytes: bytes, consumed: progress.consumed, isFinished: progress.isFinished)
     }
-
-    /// Decodes a whole body that is already in memory. Bounded by the limits alone.
-    package func decodeWhole(_ body: [UInt8]) throws(ContentDecodingError) -> [UInt8] {
-        var output: [UInt8] = []
-        var rest = body[...]
-        while true {
-            let piece = try decode(rest, endOfInput: true, upTo: 64 * 1024)
-            output += piece.bytes
-            rest = rest.dropFirst(piece.consumed)
-            if piece.isFinished { return output }
-        }
-    }
 }
