@@ -17,10 +17,10 @@ public struct RequestOptions: Sendable {
     public var priority: RequestPriority?
 
     /// Which of the requests of one priority goes first when they wait for a connection; `nil` for the session's word.
-    public var order: WaitingOrder? {
-        get { rare?.order }
-        set { change { $0.order = newValue } }
-    }
+    public var order: WaitingOrder?
+
+    /// How the call uses the session's cache; `nil` for the session's word.
+    public var cacheMode: CacheMode?
 
     /// The largest body that is collected in memory; `nil` for the session's. Streams have no limit unless this is set.
     public var bodyLimit: ByteCount?
@@ -49,10 +49,7 @@ public struct RequestOptions: Sendable {
     ///
     /// It is for servers that announce a length that is wrong. Whether anything is missing cannot be known then, so the
     /// cache has no part in the call, and the connection is not kept.
-    public var ignoresContentLength: Bool {
-        get { rare?.ignoresContentLength ?? false }
-        set { change { $0.ignoresContentLength = newValue } }
-    }
+    public var ignoresContentLength = false
 
     /// Fields that follow a chunked body (RFC 9110 §6.5). They are sent only where the body has no known length.
     public var trailers: HTTPFields {
@@ -86,10 +83,7 @@ public struct RequestOptions: Sendable {
     }
 
     /// Whether the session's cookies are sent, and those of the answer kept; `true` by default.
-    public var usesCookies: Bool {
-        get { rare?.usesCookies ?? true }
-        set { change { $0.usesCookies = newValue } }
-    }
+    public var usesCookies = true
 
     /// The request's `Idempotency-Key`, by which a server knows a repetition: with it, methods that are not idempotent are
     /// made again as well. All tries of the call have the same; `nil` for none.
@@ -104,12 +98,6 @@ public struct RequestOptions: Sendable {
         set { change { $0.validator = newValue } }
     }
 
-    /// How the call uses the session's cache; `nil` for the session's word.
-    public var cacheMode: CacheMode? {
-        get { rare?.cacheMode }
-        set { change { $0.cacheMode = newValue } }
-    }
-
     /// Whose stored answers it finds and makes; `nil` for the session's word.
     public var cachePartition: String? {
         get { rare?.cachePartition }
@@ -117,10 +105,7 @@ public struct RequestOptions: Sendable {
     }
 
     /// Whether a stored answer may come first, and that of the network behind it.
-    var takesPreview: Bool {
-        get { rare?.takesPreview ?? false }
-        set { change { $0.takesPreview = newValue } }
-    }
+    var takesPreview = false
 
     /// How fast the call's bodies may go, besides the limits of the session; as fast as those allow by default.
     public var bandwidth: BandwidthLimit {
@@ -140,7 +125,7 @@ public struct RequestOptions: Sendable {
     /// A request with an `Idempotency-Key` field may be in any case, and one of which no byte was written always is.
     public var allowsResendingUnsafeMethods = false
 
-    /// What few calls have.
+    /// What few calls have and takes more than a byte: options are copied often, and are held by the frames of waiting calls.
     private struct Rare: Sendable {
         var omittedFields: Set<HTTPField.Name> = []
         var trailers = HTTPFields()
@@ -148,15 +133,10 @@ public struct RequestOptions: Sendable {
         var redirects: RedirectPolicy?
         var retry: RetryPolicy?
         var authentication: AuthenticationSettings?
-        var usesCookies = true
         var idempotencyKey: IdempotencyKey?
         var validator: ResponseValidator?
         var bandwidth = BandwidthLimit.none
-        var order: WaitingOrder?
-        var cacheMode: CacheMode?
         var cachePartition: String?
-        var takesPreview = false
-        var ignoresContentLength = false
         var bandwidthGroup: BandwidthGroup?
     }
 

@@ -26,8 +26,11 @@ extension RequestOptions: Codable {
         version = try container.value(.version, or: version)
         isRaw = try container.value(.isRaw, or: isRaw)
         allowsResendingUnsafeMethods = try container.value(.allowsResendingUnsafeMethods, or: false)
+        order = try container.decodeIfPresent(WaitingOrder.self, forKey: .order)
+        cacheMode = try container.decodeIfPresent(CacheMode.self, forKey: .cacheMode)
+        usesCookies = try container.value(.usesCookies, or: true)
+        ignoresContentLength = try container.value(.ignoresContentLength, or: false)
         // What few calls have is set only where it is there: each setting makes room for all of it.
-        if let order = try container.decodeIfPresent(WaitingOrder.self, forKey: .order) { self.order = order }
         if let names = try container.decodeIfPresent(Set<HTTPField.Name>.self, forKey: .omittedFields) {
             omittedFields = names
         }
@@ -37,12 +40,9 @@ extension RequestOptions: Codable {
         if let settings = try container.decodeIfPresent(ProxySettings.self, forKey: .proxy) {
             proxy = settings
         }
-        if let uses = try container.decodeIfPresent(Bool.self, forKey: .usesCookies) { usesCookies = uses }
         if let limit = try container.decodeIfPresent(BandwidthLimit.self, forKey: .bandwidth) {
             bandwidth = limit
         }
-        if try container.value(.ignoresContentLength, or: false) { ignoresContentLength = true }
-        if let mode = try container.decodeIfPresent(CacheMode.self, forKey: .cacheMode) { cacheMode = mode }
         if let partition = try container.decodeIfPresent(String.self, forKey: .cachePartition) {
             cachePartition = partition
         }
