@@ -7,18 +7,17 @@ extension FuzzEntry {
     /// the same text, repaired; and a body of these bytes is shown as text or in Base64, but never changed.
     static let harStrings = FuzzEntry("har-strings") { (bytes) throws(FuzzFinding) in
         let text = String(decoding: bytes, as: UTF8.self)
-        var written: [UInt8] = []
-        HARValue.write(bytes, to: &written)
+        let written = JSONValue.string(text).bytesForPages
         try require(String(validating: written, as: UTF8.self) != nil, "what is written is no UTF-8")
         try require(
             !written.contains { $0 < 0x20 || $0 == 0x7F || $0 == 0x3C }, "a control character or a < is left")
         guard let read = PlainJSONString(written) else { throw FuzzFinding("what is written is no string") }
         try require(read.text.utf8.elementsEqual(text.utf8), "\(read.text) was \(text)")
 
-        var member: [UInt8] = []
-        HARValue.members([(name: text, value: .list([.text(text), .flag(true)]))]).write(to: &member)
+        let object: JSONValue = [text: [.string(text), true]]
         try require(
-            member == Array("{".utf8) + written + Array(":[".utf8) + written + Array(",true]}".utf8),
+            object.bytesForPages
+                == Array("{".utf8) + written + Array(":[".utf8) + written + Array(",true]}".utf8),
             "a member is written in another way")
 
         let shown = HARText(bytes, type: nil, limit: 1 << 20)
@@ -50,6 +49,8 @@ private struct PlainJSONString {
             switch scalars.popFirst() {
             case "\"": units.append(0x22)
             case "\\": units.append(0x5C)
+            case "b": units.append(8)
+            case "f": units.append(12)
             case "n": units.append(10)
             case "r": units.append(13)
             case "t": units.append(9)

@@ -33,13 +33,10 @@ public struct HARLog: Sendable {
 
     /// What the file of a log without entries is, to be written before the first entry.
     public mutating func begin() -> Piece {
-        var bytes = Array("{\"log\":".utf8)
-        HARValue.members([
-            ("version", .text("1.2")),
-            ("creator", .members([("name", .text(creator)), ("version", .text(version))])),
-            ("pages", .list([])),
-        ])
-        .write(to: &bytes)
+        let log: JSONValue = [
+            "version": "1.2", "creator": ["name": .string(creator), "version": .string(version)], "pages": [],
+        ]
+        var bytes = "{\"log\":".utf8 + log.bytesForPages
         bytes.removeLast()
         bytes += ",\"entries\":[".utf8
         entryCount = 0
@@ -118,34 +115,31 @@ public struct HAREntry: Sendable {
     }
 
     private static func json(
-        request: HARValue, response: HARValue, metrics: HTTPMetrics, startedAt: Date?, failure: String?,
+        request: JSONValue, response: JSONValue, metrics: HTTPMetrics, startedAt: Date?, failure: String?,
         cacheStatus: String? = nil
     ) -> [UInt8] {
         let timings = HARTimings(metrics)
         let start = startedAt ?? metrics.startedAt ?? Date()
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         // What HAR 1.2 would have of an entry's state before and after is optional, and not known.
-        let cache = cacheStatus.map { [(name: "comment", value: HARValue.text("Cache-Status: \($0)"))] } ?? []
-        var members: [(name: String, value: HARValue)] = [
-            ("startedDateTime", .text(start.formatted(format))), ("time", .milliseconds(timings.total)),
-            ("request", request), ("response", response), ("cache", .members(cache)),
+        var members = JSONObject([
+            ("startedDateTime", .string(start.formatted(format))), ("time", .milliseconds(timings.total)),
+            ("request", request), ("response", response),
+            ("cache", cacheStatus.map { ["comment": "Cache-Status: \($0)"] } ?? [:]),
             ("timings", timings.value),
-        ]
+        ])
         if let connection = metrics.connection {
             if let (address, port) = HAREntry.parts(of: connection.remoteAddress) {
                 // The server's port, which HAR 1.2 allows for: browsers show it behind the address.
-                members += [("serverIPAddress", .text(address)), ("connection", .text(port))]
+                members["serverIPAddress"] = .string(address)
+                members["connection"] = .string(port)
             }
-            if let (_, port) = HAREntry.parts(of: connection.localAddress) {
-                members.append(("_connectionId", .text(port)))
-            }
+            members["_connectionId"] = HAREntry.parts(of: connection.localAddress).map { .string($0.port) }
         }
-        if metrics.attempts > 1 { members.append(("comment", .text("attempts: \(metrics.attempts)"))) }
+        if metrics.attempts > 1 { members["comment"] = "attempts: \(metrics.attempts)" }
         // Members of one's own begin with a low line (HAR 1.2, “Custom Fields”).
-        if let failure { members.append(("_error", .text(failure))) }
-        var json: [UInt8] = []
-        HARValue.members(members).write(to: &json)
-        return json
+        members["_error"] = failure.map { .string($0) }
+        return JSONValue.object(members).bytesForPages
     }
 
     /// Address and port of `127.0.0.1:80` or `[::1]:80`; `nil` for the name of a socket.
@@ -231,12 +225,38 @@ package struct HARTimings: Hashable, Sendable {
     }
 
     /// The member `timings` of an entry.
-    var value: HARValue {
-        .members([
-            ("blocked", .milliseconds(blocked)), ("dns", .milliseconds(dns)),
-            ("connect", .milliseconds(connect)),
-            ("ssl", .milliseconds(ssl)), ("send", .milliseconds(send)), ("wait", .milliseconds(wait)),
-            ("receive", .milliseconds(receive)),
-        ])
+    var value: JSONValue {
+        [
+            "blocked": .milliseconds(blocked), "dns": .milliseconds(dns), "connect": .milliseconds(connect),
+            "ssl": .milliseconds(ssl), "send": .milliseconds(send), "wait": .milliseconds(wait),
+            "receive": .milliseconds(receive),
+        ]
+    }
+}
+
+extension JSONValue {
+    /// A number of milliseconds, to the microsecond; 0 for what is not finite.
+    package static func milliseconds(_ number: Double) -> JSONValue {
+        JSONValue(number.isFinite ? (number * 1000).rounded() / 1000 : 0)
+    }
+
+    /// A list of objects with a name and a value.
+    static func named(_ pairs: [(name: String, value: String)]) -> JSONValue {
+        .array(pairs.map { ["name": .string($0.name), "value": .string($0.value)] })
+    }
+
+    /// The value as JSON in UTF-8 that ends neither a line of a script nor an element of a page: such characters, which stand
+    /// in strings alone, are escaped.
+    package var bytesForPages: [UInt8] {
+        var output: [UInt8] = []
+        for scalar in text().unicodeScalars {
+            switch scalar {
+            case "\u{7F}", "\u{2028}", "\u{2029}", "<":
+                let digits = String(scalar.value, radix: 16)
+                output += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
+            default: output += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+            }
+        }
+        return output
     }
 }

@@ -26,42 +26,41 @@ struct HARRequest {
     }
 
     /// The member `request`.
-    var value: HARValue {
-        var members: [(name: String, value: HARValue)] = [
-            ("method", .text(request.method.rawValue)), ("url", .text(mask.text(of: url))),
-            ("httpVersion", .text("HTTP/1.1")), ("cookies", cookies),
-            ("headers", HARFields.value(fields.map { ($0.name.rawName, mask.value(of: $0.name, $0.value)) })),
-            ("queryString", query(url.query ?? "")), ("headersSize", .number(-1)),
-            ("bodySize", .number(body.isPresent ? body.length.map { Int64(clamping: $0) } ?? -1 : 0)),
-        ]
-        if body.isPresent { members.append(("postData", postData)) }
-        return .members(members)
+    var value: JSONValue {
+        var members = JSONObject([
+            ("method", .string(request.method.rawValue)), ("url", .string(mask.text(of: url))),
+            ("httpVersion", "HTTP/1.1"), ("cookies", cookies),
+            ("headers", .named(fields.map { ($0.name.rawName, mask.value(of: $0.name, $0.value)) })),
+            ("queryString", query(url.query ?? "")), ("headersSize", -1),
+            ("bodySize", JSONValue(body.isPresent ? body.length.map { Int64(clamping: $0) } ?? -1 : 0)),
+        ])
+        if body.isPresent { members["postData"] = postData }
+        return .object(members)
     }
 
-    private var cookies: HARValue {
+    private var cookies: JSONValue {
         let isHidden = mask.fields.contains(.cookie)
         let pairs: [Substring] = fields[values: .cookie].flatMap { $0.split(separator: ";") }
-        return .list(
+        return .named(
             pairs.compactMap { pair in
                 let trimmed = pair.drop { $0 == " " }
                 let equals = trimmed.firstIndex(of: "=") ?? trimmed.endIndex
                 guard equals > trimmed.startIndex else { return nil }
                 let value = isHidden ? SecretMask.stars : String(trimmed[equals...].dropFirst())
-                return .members([("name", .text(String(trimmed[..<equals]))), ("value", .text(value))])
+                return (String(trimmed[..<equals]), value)
             })
     }
 
-    private func query(_ text: String) -> HARValue {
-        .list(
+    private func query(_ text: String) -> JSONValue {
+        .named(
             FormEncoding.decoded(text).map { item in
-                let value = mask.hides(item.name) ? SecretMask.stars : item.value ?? ""
-                return .members([("name", .text(item.name)), ("value", .text(value))])
+                (item.name, mask.hides(item.name) ? SecretMask.stars : item.value ?? "")
             })
     }
 
-    private var postData: HARValue {
+    private var postData: JSONValue {
         let type = fields[.contentType] ?? body.contentType ?? "application/octet-stream"
-        var members: [(name: String, value: HARValue)] = [("mimeType", .text(type))]
+        var members = JSONObject([("mimeType", .string(type))])
         switch body.storage {
         case .bytes(let bytes):
             if MediaType(type)?.essence == "application/x-www-form-urlencoded" {
@@ -69,31 +68,37 @@ struct HARRequest {
                 let form = String(decoding: bytes.prefix(limit), as: UTF8.self)
                 // HAR 1.2 has text and parameters exclude each other. Browsers write both, and where there is no text
                 // some show nothing, or "undefined".
-                members += [("params", query(form)), ("text", .text(mask.query(form)))]
+                members["params"] = query(form)
+                members["text"] = .string(mask.query(form))
                 if bytes.count > limit {
-                    members.append(("comment", .text("the first \(limit) of \(bytes.count) bytes")))
+                    members["comment"] = "the first \(limit) of \(bytes.count) bytes"
                 }
             } else {
-                members += HARText(bytes, type: MediaType(type), limit: limit).postMembers
+                let text = HARText(bytes, type: MediaType(type), limit: limit)
+                members["text"] = .string(text.text ?? "")
+                // HAR 1.2 knows no Base64 there, so that it is said in a member of one's own.
+                if text.isBase64 { members["_encoding"] = "base64" }
+                members["comment"] = text.comment.map { .string($0) }
             }
         case .multipart(let content):
-            members += [
-                ("params", .list(content.parts.map(parameter))), ("text", .text(text(of: content, type))),
-            ]
+            members["params"] = .array(content.parts.map(parameter))
+            members["text"] = .string(text(of: content, type))
         case .file(let path):
-            members += [("text", .text("")), ("comment", .text("the file \(path.string)"))]
+            members["text"] = ""
+            members["comment"] = "the file \(path.string)"
         case .none, .stream, .once, .failure:
-            members += [("text", .text("")), ("comment", .text("a stream"))]
+            members["text"] = ""
+            members["comment"] = "a stream"
         }
-        return .members(members)
+        return .object(members)
     }
 
-    private func parameter(_ part: MultipartForm.Part) -> HARValue {
-        var members: [(name: String, value: HARValue)] = [("name", .text(part.name))]
-        if let value = shownValue(of: part) { members.append(("value", .text(value))) }
-        if let filename = part.filename { members.append(("fileName", .text(filename))) }
-        if let type = part.body.contentType { members.append(("contentType", .text(type))) }
-        return .members(members)
+    private func parameter(_ part: MultipartForm.Part) -> JSONValue {
+        var members = JSONObject([("name", .string(part.name))])
+        members["value"] = shownValue(of: part).map { .string($0) }
+        members["fileName"] = part.filename.map { .string($0) }
+        members["contentType"] = part.body.contentType.map { .string($0) }
+        return .object(members)
     }
 
     /// What is shown of a part: its text, or that it is secret; `nil` for files, streams, and what is no text or too long.
@@ -123,14 +128,6 @@ struct HARRequest {
             text += "\(shownValue(of: part) ?? "")\r\n"
         }
         return text + "--\(boundary)--\r\n"
-    }
-}
-
-/// Fields as a HAR log lists them.
-enum HARFields {
-    /// A list of names and values.
-    static func value(_ fields: [(name: String, value: String)]) -> HARValue {
-        .list(fields.map { .members([("name", .text($0.name)), ("value", .text($0.value))]) })
     }
 }
 
@@ -178,22 +175,5 @@ package struct HARText {
             if let text = String(validating: bytes.dropLast(dropped), as: UTF8.self) { return text }
         }
         return nil
-    }
-
-    /// The members of `postData` that hold it. HAR 1.2 knows no Base64 there, so that it is said in a member of one's own.
-    var postMembers: [(name: String, value: HARValue)] {
-        var members: [(name: String, value: HARValue)] = [("text", .text(text ?? ""))]
-        if isBase64 { members.append(("_encoding", .text("base64"))) }
-        if let comment { members.append(("comment", .text(comment))) }
-        return members
-    }
-
-    /// The members of `content` that hold it.
-    var contentMembers: [(name: String, value: HARValue)] {
-        var members: [(name: String, value: HARValue)] = []
-        if let text { members.append(("text", .text(text))) }
-        if isBase64 { members.append(("encoding", .text("base64"))) }
-        if let comment { members.append(("comment", .text(comment))) }
-        return members
     }
 }

@@ -14,31 +14,30 @@ struct HARResponse {
     }
 
     /// The response of a call that had none.
-    static var none: HARValue {
-        .members([
-            ("status", .number(0)), ("statusText", .text("")), ("httpVersion", .text("")),
-            ("cookies", .list([])), ("headers", .list([])),
-            ("content", .members([("size", .number(0)), ("mimeType", .text("x-unknown"))])),
-            ("redirectURL", .text("")), ("headersSize", .number(-1)), ("bodySize", .number(-1)),
-        ])
+    static var none: JSONValue {
+        [
+            "status": 0, "statusText": "", "httpVersion": "", "cookies": [], "headers": [],
+            "content": ["size": 0, "mimeType": "x-unknown"], "redirectURL": "", "headersSize": -1,
+            "bodySize": -1,
+        ]
     }
 
     /// The member `response`.
-    var value: HARValue {
+    var value: JSONValue {
         let head = exchange.rawHead
         let location = head.fields.firstValue(of: "location") ?? ""
-        return .members([
-            ("status", .number(Int64(head.status))), ("statusText", .text(head.reason)),
-            ("httpVersion", .text("\(head.version.text)")),
-            ("cookies", .list(head.fields.values(of: "set-cookie").compactMap(cookie))),
-            ("headers", HARFields.value(head.fields.map { ($0.name, shown($0.name, $0.value)) })),
-            ("content", content(head)),
-            ("redirectURL", .text(mask.value(of: .location, location))),
-            ("headersSize", .number(-1)),
-            ("bodySize", .number(received)),
+        return [
+            "status": JSONValue(head.status), "statusText": .string(head.reason),
+            "httpVersion": "\(head.version.text)",
+            "cookies": .array(head.fields.values(of: "set-cookie").compactMap(cookie)),
+            "headers": .named(head.fields.map { ($0.name, shown($0.name, $0.value)) }),
+            "content": content(head),
+            "redirectURL": .string(mask.value(of: .location, location)),
+            "headersSize": -1,
+            "bodySize": JSONValue(received),
             // Without it, browsers add up the two sizes, be one of them the -1 of what is not known.
-            ("_transferSize", .number(received)),
-        ])
+            "_transferSize": JSONValue(received),
+        ]
     }
 
     /// Bytes of the body as they came.
@@ -48,23 +47,24 @@ struct HARResponse {
         HTTPField.Name(name).map { mask.value(of: $0, value) } ?? value
     }
 
-    private func content(_ head: ResponseHead) -> HARValue {
+    private func content(_ head: ResponseHead) -> JSONValue {
         let type = head.fields.firstValue(of: "content-type")
-        var members: [(name: String, value: HARValue)] = [
-            ("size", .number(size(head))), ("mimeType", .text(type ?? "x-unknown")),
-        ]
+        var members = JSONObject([
+            ("size", JSONValue(size(head))), ("mimeType", .string(type ?? "x-unknown")),
+        ])
         // What the cache gave saved no bytes on the wire by its coding: none came.
         if head.fields.contains("content-encoding"), exchange.source == .network {
-            members.append(("compression", .number(Int64(exchange.body.count) - received)))
+            members["compression"] = JSONValue(Int64(exchange.body.count) - received)
         }
         if !exchange.body.isEmpty {
-            members +=
-                HARText(
-                    exchange.body, type: type.flatMap { MediaType($0) }, limit: limit,
-                    of: Int(clamping: size(head))
-                ).contentMembers
+            let text = HARText(
+                exchange.body, type: type.flatMap { MediaType($0) }, limit: limit,
+                of: Int(clamping: size(head)))
+            members["text"] = text.text.map { .string($0) }
+            if text.isBase64 { members["encoding"] = "base64" }
+            members["comment"] = text.comment.map { .string($0) }
         }
-        return .members(members)
+        return .object(members)
     }
 
     /// The body's size. Of a large one the exchange may have but the beginning, as of one that was streamed.
@@ -75,28 +75,28 @@ struct HARResponse {
     }
 
     /// A cookie that was set, as far as it can be taken apart; `nil` for one without a name.
-    private func cookie(_ text: String) -> HARValue? {
+    private func cookie(_ text: String) -> JSONValue? {
         let parts = text.split(separator: ";", omittingEmptySubsequences: false).map(HARResponse.pair)
         guard let first = parts.first, !first.name.isEmpty else { return nil }
         let isHidden = mask.fields.contains(.setCookie)
-        var members: [(name: String, value: HARValue)] = [
-            ("name", .text(first.name)), ("value", .text(isHidden ? SecretMask.stars : first.value)),
-        ]
+        var members = JSONObject([
+            ("name", .string(first.name)), ("value", .string(isHidden ? SecretMask.stars : first.value)),
+        ])
         var known: Set<String> = []
         for (name, value) in parts.dropFirst() where known.insert(name.lowercased()).inserted {
             switch name.lowercased() {
-            case "path": members.append(("path", .text(value)))
-            case "domain": members.append(("domain", .text(value)))
-            case "httponly": members.append(("httpOnly", .flag(true)))
-            case "secure": members.append(("secure", .flag(true)))
+            case "path": members["path"] = .string(value)
+            case "domain": members["domain"] = .string(value)
+            case "httponly": members["httpOnly"] = true
+            case "secure": members["secure"] = true
             case "expires":
                 guard let date = HTTPDate(value) else { continue }
                 let instant = Date(timeIntervalSince1970: Double(date.secondsSinceEpoch))
-                members.append(("expires", .text(instant.formatted(.iso8601))))
+                members["expires"] = .string(instant.formatted(.iso8601))
             default: break
             }
         }
-        return .members(members)
+        return .object(members)
     }
 
     private static func pair(_ text: Substring) -> (name: String, value: String) {

@@ -335,11 +335,10 @@ struct HARLogTests {
 }
 
 @Suite("Strings of a HAR log")
-struct HARValueTests {
+struct HARStringTests {
     private func written(_ bytes: [UInt8]) -> String {
-        var output: [UInt8] = []
-        HARValue.write(bytes, to: &output)
-        return String(decoding: output, as: UTF8.self)
+        String(
+            decoding: JSONValue.string(String(decoding: bytes, as: UTF8.self)).bytesForPages, as: UTF8.self)
     }
 
     @Test("What would end the string, or confuse a page or a script, is escaped")
@@ -361,9 +360,7 @@ struct HARValueTests {
     @Test("Numbers are numbers of JSON, whatever they were")
     func numbers() {
         func written(_ number: Double) -> String {
-            var output: [UInt8] = []
-            HARValue.milliseconds(number).write(to: &output)
-            return String(decoding: output, as: UTF8.self)
+            JSONValue.milliseconds(number).text()
         }
         #expect(written(1.23456) == "1.235")
         #expect(written(-1) == "-1.0")

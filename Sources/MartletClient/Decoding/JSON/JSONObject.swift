@@ -58,6 +58,11 @@ public struct JSONObject: Sendable {
         for member in members { set(member.name, member.value) }
     }
 
+    /// Members by name and value, in order.
+    init(_ members: [(String, JSONValue)]) {
+        for (name, value) in members { set(name, value) }
+    }
+
     /// The names, in order.
     public var names: [String] { members.map(\.name) }
 

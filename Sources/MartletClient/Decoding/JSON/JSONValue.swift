@@ -236,6 +236,6 @@ extension JSONValue: ExpressibleByArrayLiteral {
 extension JSONValue: ExpressibleByDictionaryLiteral {
     /// An object; of several members with one name the last counts.
     public init(dictionaryLiteral members: (String, JSONValue)...) {
-        self = .object(JSONObject(members.map { JSONObject.Member($0.0, $0.1) }))
+        self = .object(JSONObject(members))
     }
 }
