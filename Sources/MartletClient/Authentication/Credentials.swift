@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// What proves to a server, or to a proxy, who is calling.
 ///
 /// The secret is shown neither by ``description`` nor by a mirror.
@@ -115,7 +117,8 @@ enum BasicAuthorization {
     static func value(user: String, password: String) throws(CredentialsError) -> AuthorizationValue {
         guard !user.utf8.contains(UInt8(ascii: ":")) else { throw .colonInUser }
         guard !hasControl(user), !hasControl(password) else { throw .controlCharacter }
-        return AuthorizationValue(bytes: "Basic ".utf8 + Base64.encoded("\(user):\(password)".utf8))
+        return AuthorizationValue(
+            bytes: Array("Basic \(Data("\(user):\(password)".utf8).base64EncodedString())".utf8))
     }
 
     /// Whether a text has a control character of ASCII's.
@@ -166,37 +169,4 @@ extension AuthorizationValue: CustomStringConvertible, CustomReflectable {
     }
     /// The same as ``description``.
     package var customMirror: Mirror { Mirror(self, children: ["description": description]) }
-}
-
-/// Bytes as letters, digits, `+` and `/`, padded with `=` (RFC 4648 §4).
-enum Base64 {
-    private static let alphabet = [UInt8](
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-    /// Encodes bytes.
-    static func encoded(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.underestimatedCount + 2) / 3 * 4)
-        var group: UInt32 = 0
-        var count = 0
-        for byte in bytes {
-            group = group << 8 | UInt32(byte)
-            count += 1
-            if count == 3 {
-                append(group, digits: 4, to: &text)
-                (group, count) = (0, 0)
-            }
-        }
-        if count > 0 {
-            append(group << UInt32(8 * (3 - count)), digits: count + 1, to: &text)
-            text.append(contentsOf: repeatElement(UInt8(ascii: "="), count: 3 - count))
-        }
-        return text
-    }
-
-    private static func append(_ group: UInt32, digits: Int, to text: inout [UInt8]) {
-        for place in 0..<digits {
-            text.append(alphabet[Int(group >> UInt32(18 - 6 * place) & 0x3F)])
-        }
-    }
 }
