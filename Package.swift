@@ -82,7 +82,7 @@ let package = Package(
                 "CZlib",
                 httpTypes,
                 logging,
-                systemPackage, metrics, tracing,
+                deque, systemPackage, metrics, tracing,
                 .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
                 .target(name: "CZstd", condition: .when(traits: ["Zstandard"])),
             ],

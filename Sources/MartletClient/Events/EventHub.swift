@@ -1,3 +1,4 @@
+import DequeModule
 import MartletTransport
 import Synchronization
 
@@ -64,41 +65,14 @@ final class EventHub<Event: Sendable>: Sendable {
     }
 }
 
-/// The events that a subscriber has not taken yet: a ring that drops the oldest when it is full.
+/// The events that a subscriber has not taken yet; the oldest is dropped when there are too many.
 final class EventQueue<Event: Sendable>: Sendable {
     private struct State {
-        var ring: [Event] = []
-        /// The oldest, once the ring has its full size.
-        var first = 0
-        var count = 0
+        var events: Deque<Event> = []
         var droppedCount = 0
         var isEnded = false
         var waiters: [UInt64: Waiter<Void>] = [:]
         var lastWaiter: UInt64 = 0
-
-        mutating func append(_ event: Event, limit: Int) {
-            if count == limit {
-                ring[first] = event
-                first = (first + 1) % limit
-                droppedCount += 1
-                return
-            }
-            let place = (first + count) % limit
-            if place < ring.count { ring[place] = event } else { ring.append(event) }
-            count += 1
-        }
-
-        mutating func take(limit: Int, dropped: (Int) -> Event) -> Event? {
-            if droppedCount > 0 {
-                defer { droppedCount = 0 }
-                return dropped(droppedCount)
-            }
-            guard count > 0 else { return nil }
-            let event = ring[first]
-            first = (first + 1) % limit
-            count -= 1
-            return event
-        }
     }
 
     private let limit: Int
@@ -117,7 +91,12 @@ final class EventQueue<Event: Sendable>: Sendable {
 
     func append(_ event: Event) {
         wake { state in
-            if !state.isEnded { state.append(event, limit: limit) }
+            guard !state.isEnded else { return }
+            if state.events.count == limit {
+                state.events.removeFirst()
+                state.droppedCount += 1
+            }
+            state.events.append(event)
         }
     }
 
@@ -140,8 +119,9 @@ final class EventQueue<Event: Sendable>: Sendable {
     func next() async -> Event? {
         while true {
             let (event, isOver) = state.withLock { state -> (Event?, Bool) in
-                let event = state.take(limit: limit, dropped: dropped)
-                return (event, state.isEnded)
+                guard state.droppedCount > 0 else { return (state.events.popFirst(), state.isEnded) }
+                defer { state.droppedCount = 0 }
+                return (dropped(state.droppedCount), state.isEnded)
             }
             if let event { return event }
             if isOver || Task.isCancelled { return nil }
@@ -152,7 +132,7 @@ final class EventQueue<Event: Sendable>: Sendable {
             await withTaskCancellationHandler {
                 await suspend { (waiter: Waiter<Void>) in
                     let isLate = state.withLock { state in
-                        if state.count > 0 || state.isEnded || Task.isCancelled { return true }
+                        if !state.events.isEmpty || state.isEnded || Task.isCancelled { return true }
                         state.waiters[number] = waiter
                         return false
                     }
