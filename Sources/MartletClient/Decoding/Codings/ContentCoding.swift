@@ -188,7 +188,44 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
 }
 
 /// Undoes one content coding, piece by piece, and never produces more than the buffer it is given. One consumer owns it.
+///
+/// A coding brings what is its library's; ``step(_:endOfInput:into:)`` is the same for all. A body of no bytes at all decodes
+/// to none, as in curl and Go: servers label empty bodies by habit.
 protocol CodingDecoder: AnyObject {
+    var coding: ContentCoding { get }
+    /// The present state: ``CodingState/outside`` at first.
+    var state: CodingState { get set }
+
+    /// Takes bytes outside compressed data, of which there is one at least. It may change the state.
+    /// - Returns: The number of bytes taken.
+    func takeOutside(_ input: UnsafeRawBufferPointer) -> Int
+
+    /// The error of input that is over outside compressed data; `nil` where it may be over.
+    var faultAtEnd: ContentDecodingError? { get }
+
+    /// Runs the library once, on compressed data. It may change the state.
+    /// - Returns: Whether only more input helps.
+    func decode(
+        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ step: inout CodingStep
+    ) -> Bool
+
+    /// Gives the library's memory back.
+    func close()
+}
+
+/// The state of a decoder.
+enum CodingState {
+    /// Before the first byte of compressed data, or after the last.
+    case outside
+    /// Within compressed data.
+    case inside
+    /// The input has ended where it may.
+    case finished
+    /// An error was found; it is thrown again by every call.
+    case failed(ContentDecodingError)
+}
+
+extension CodingDecoder {
     /// Decodes as much of the input as fits into the output.
     ///
     /// Call again with what was not consumed until the step is finished; `endOfInput` says that nothing comes after this
@@ -196,7 +233,43 @@ protocol CodingDecoder: AnyObject {
     /// call that has nothing else to give. With an empty output nothing happens.
     func step(
         _ input: UnsafeRawBufferPointer, endOfInput: Bool, into output: UnsafeMutableRawBufferPointer
-    ) throws(ContentDecodingError) -> CodingStep
+    ) throws(ContentDecodingError) -> CodingStep {
+        var step = CodingStep()
+        while unsafe !output.isEmpty {
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: input[step.consumed...])
+            switch state {
+            case .failed(let error):
+                // Bytes already written in this call come first.
+                if step.produced == 0 { throw error }
+                return step
+            case .finished:
+                step.isFinished = true
+                return step
+            case .outside:
+                if unsafe !rest.isEmpty {
+                    step.consumed += unsafe takeOutside(rest)
+                } else {
+                    guard endOfInput else { return step }
+                    if let faultAtEnd { fail(faultAtEnd) } else { state = .finished }
+                    close()
+                }
+            case .inside:
+                guard step.produced < output.count else { return step }
+                let room = unsafe UnsafeMutableRawBufferPointer(rebasing: output[step.produced...])
+                guard unsafe decode(rest, into: room, &step) else { continue }
+                guard endOfInput else { return step }
+                fail(.truncated(coding))
+            }
+        }
+        return step
+    }
+
+    var faultAtEnd: ContentDecodingError? { nil }
+
+    func fail(_ error: ContentDecodingError) {
+        state = .failed(error)
+        close()
+    }
 }
 
 /// What one call of a decoder did.

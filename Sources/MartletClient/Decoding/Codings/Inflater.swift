@@ -9,27 +9,22 @@ import CZlib
 /// - gzip: several members are joined. After the last one zero bytes may follow, as gzip(1) accepts from
 ///   tapes and block devices; any other byte is an error, never dropped silently.
 /// - deflate: zlib's wrapper is told from raw data by the first two bytes. Nothing may follow the end.
-/// - A body of no bytes at all decodes to none, as in curl and Go: servers label empty bodies by habit.
 @safe final class Inflater: CodingDecoder {
-    private enum State {
-        /// No byte has been seen.
+    /// What was last seen outside the compressed data.
+    private enum Place {
+        /// No byte.
         case start
-        /// A deflate body's first byte, which may begin zlib's header, waits for its second.
+        /// A deflate body's first byte, which may begin zlib's header and waits for its second.
         case undecided(first: UInt8)
-        /// zlib is at work.
-        case inflating
-        /// The data has ended; what may follow depends on the coding.
+        /// The end of the data; what may follow depends on the coding.
         case ended
-        /// Zero bytes follow the last gzip member.
+        /// Zero bytes after the last gzip member.
         case padding
-        /// The input has ended where it may.
-        case finished
-        /// An error was found; it is thrown again by every call.
-        case failed(ContentDecodingError)
     }
 
-    private let coding: ContentCoding
-    private var state = State.start
+    let coding: ContentCoding
+    var state = CodingState.outside
+    private var place = Place.start
     /// zlib's state; nil before the first byte and after the end. It may not move: zlib points back at it.
     private var stream: z_streamp?
     /// Whether the first gzip member is complete.
@@ -44,50 +39,16 @@ import CZlib
         close()
     }
 
-    func step(
-        _ input: UnsafeRawBufferPointer, endOfInput: Bool, into output: UnsafeMutableRawBufferPointer
-    ) throws(ContentDecodingError) -> CodingStep {
-        var step = CodingStep()
-        while unsafe !output.isEmpty {
-            let rest = unsafe UnsafeRawBufferPointer(rebasing: input[step.consumed...])
-            switch state {
-            case .failed(let error):
-                // Bytes already written in this call come first.
-                if step.produced == 0 { throw error }
-                return step
-            case .finished:
-                step.isFinished = true
-                return step
-            case .inflating:
-                guard step.produced < output.count else { return step }
-                let room = unsafe UnsafeMutableRawBufferPointer(rebasing: output[step.produced...])
-                let needsInput = unsafe inflate(rest, into: room, step: &step)
-                guard needsInput else { continue }
-                guard endOfInput else { return step }
-                fail(.truncated(coding))
-            case .start, .undecided, .ended, .padding:
-                if unsafe rest.isEmpty {
-                    guard endOfInput else { return step }
-                    finish()
-                } else {
-                    unsafe take(rest[0])
-                    step.consumed += 1
-                }
-            }
-        }
-        return step
-    }
-
-    /// One byte outside the compressed data.
-    private func take(_ byte: UInt8) {
-        switch state {
+    func takeOutside(_ input: UnsafeRawBufferPointer) -> Int {
+        let byte = unsafe input[0]
+        switch place {
         case .start where coding == .gzip:
             begin(windowBits: 15 + 16, prefix: [byte])
         case .start:
             // zlib's first byte names method 8 and a window of at most 32 KiB; in raw data the same bits
             // would be a stored block with set padding bits, which no compressor writes.
             if byte & 0x0F == 8, byte >> 4 <= 7 {
-                state = .undecided(first: byte)
+                place = .undecided(first: byte)
             } else {
                 begin(windowBits: -15, prefix: [byte])
             }
@@ -97,16 +58,15 @@ import CZlib
         case .ended where coding == .gzip && byte == 0x1F:
             begin(windowBits: 15 + 16, prefix: [byte])
         case .ended where coding == .gzip && byte == 0, .padding where byte == 0:
-            state = .padding
+            place = .padding
         default:
             fail(.trailingData(coding))
         }
+        return 1
     }
 
-    /// The input is over between two pieces of data.
-    private func finish() {
-        if case .undecided = state { fail(.truncated(coding)) } else { state = .finished }
-        close()
+    var faultAtEnd: ContentDecodingError? {
+        if case .undecided = place { .truncated(coding) } else { nil }
     }
 
     /// Starts zlib on the bytes seen so far, which give no output yet.
@@ -115,14 +75,14 @@ import CZlib
             fail(.outOfMemory)
             return
         }
-        state = .inflating
+        state = .inside
         // Room for one byte, because zlib wants some; at most two bytes of header or of a block's head fit
         // none.
         var scratch: UInt8 = 0
         var step = CodingStep()
         unsafe prefix.withUnsafeBytes { bytes in
             unsafe withUnsafeMutableBytes(of: &scratch) { room in
-                _ = unsafe inflate(bytes, into: room, step: &step)
+                _ = unsafe decode(bytes, into: room, &step)
             }
         }
     }
@@ -142,9 +102,8 @@ import CZlib
         return status
     }
 
-    /// Runs zlib once. True when it has used up the input and still has room, so that only more input helps.
-    private func inflate(
-        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, step: inout CodingStep
+    func decode(
+        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ step: inout CodingStep
     ) -> Bool {
         guard let stream = unsafe stream else { return false }
         let inputCount = min(input.count, Int(Int32.max))
@@ -155,7 +114,7 @@ import CZlib
         unsafe stream.pointee.avail_in = uInt(inputCount)
         unsafe stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: Bytef.self)
         unsafe stream.pointee.avail_out = uInt(outputCount)
-        let status = unsafe CZlib.inflate(stream, Z_NO_FLUSH)
+        let status = unsafe inflate(stream, Z_NO_FLUSH)
         let inputLeft = unsafe Int(stream.pointee.avail_in)
         let outputLeft = unsafe Int(stream.pointee.avail_out)
         // Neither pointer may outlive the call.
@@ -166,7 +125,8 @@ import CZlib
         switch status {
         case Z_STREAM_END:
             hasMember = true
-            state = .ended
+            place = .ended
+            state = .outside
             // Another gzip member may follow.
             if coding != .gzip { close() }
             return false
@@ -193,13 +153,7 @@ import CZlib
         }
     }
 
-    private func fail(_ error: ContentDecodingError) {
-        state = .failed(error)
-        close()
-    }
-
-    /// Gives zlib's memory back.
-    private func close() {
+    func close() {
         guard let stream = unsafe stream else { return }
         unsafe inflateEnd(stream)
         unsafe stream.deinitialize(count: 1)
