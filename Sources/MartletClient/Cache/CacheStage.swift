@@ -5,6 +5,7 @@ struct CacheStage: CallStage {
     let progress: CallProgress
 
     func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+        if let answer = progress.takeFirstAnswer() { return answer }
         guard let cache = call.cache else { return try await next(call) }
         while true {
             let request = try progress.begin(call)

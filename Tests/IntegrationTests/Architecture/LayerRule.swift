@@ -10,6 +10,9 @@ struct LayerRule {
     /// One rule for each target of `Package.swift`; none where that cannot be read.
     static let all = (try? Repository.text("Package.swift")).map(rules) ?? []
 
+    /// The names of the targets under `Sources` that have Swift sources.
+    static let libraryTargets = all.filter { $0.folder.hasPrefix("Sources/Martlet") }.map(\.target)
+
     /// Modules of the system, which need no declaration: where a target of the library has no row it imports none of them.
     private static let systemModules: [String: Set<String>] = [
         "MartletTransport": ["Glibc", "Synchronization"],

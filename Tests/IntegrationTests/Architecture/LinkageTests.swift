@@ -24,7 +24,7 @@ struct LinkageTests {
 
     @Test(
         "No object of the library asks the linker for Foundation or FoundationNetworking",
-        arguments: LayerRule.all.map(\.target).filter { $0.hasPrefix("Martlet") })
+        arguments: LayerRule.libraryTargets)
     func objects(_ target: String) throws {
         let folder = buildFolder.appendingPathComponent("\(target).build")
         let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {
@@ -57,7 +57,7 @@ struct LinkageTests {
 
     @Test(
         "No object asks the linker for a codec of images or a parser of XML, but those of the target that owns it",
-        arguments: LayerRule.all.map(\.target).filter { $0.hasPrefix("Martlet") })
+        arguments: LayerRule.libraryTargets)
     func objectsWithoutCodecs(_ target: String) throws {
         let folder = buildFolder.appendingPathComponent("\(target).build")
         let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {

@@ -294,7 +294,7 @@ extension BugClass {
         BugClass(
             57, "calls from within callbacks",
             .test("Calls may be started and cancelled from the progress of another"),
-            .test("One may make calls of its own")),
+            .test("One may call the same session and host, with a single connection there")),
         BugClass(
             58, "confusion of proxies", .test("CONNECT says where to, who asks, and no more"),
             .test("A 407 is answered once, and no more"),

@@ -32,7 +32,7 @@ struct MiddlewareTests {
 
     // MARK: Requests
 
-    @Test("Each request that a redirect leads to is handled")
+    @Test("M5: Each request that a redirect leads to is handled")
     func redirects() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text(request.fields["X-Trace"] ?? "-")
@@ -253,7 +253,8 @@ struct MiddlewareTests {
 
     // MARK: Sending again
 
-    @Test("One may send again: the response before is released first, and its connection carries the next")
+    @Test(
+        "M5: One may send again: the response before is released first, and its connection carries the next")
     func again() async throws {
         try await TestOrigin.withOrigin { request in
             request.number < 3 ? .text("again", status: 202) : .text("done")
