@@ -11,6 +11,8 @@ cd "$(dirname "$0")/.."
 export SWIFT_BACKTRACE=enable=no
 # The tests that measure memory leave themselves out, and those that take what a sanitizer needs itself.
 export MARTLET_SANITIZED=${1:-}
+# Many tests start processes, which take ten times the memory here: hundreds at once would not fit.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-8}
 filter=${2:-}
 
 # Builds and runs the tests: sanitizer, build folder, preloaded library. It fails when no test ran.

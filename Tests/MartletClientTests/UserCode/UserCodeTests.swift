@@ -11,6 +11,7 @@ struct UserCodeTests {
         arguments: UserHook.allCases, [10, 300_000])
     func nestedAtTheLimit(_ hook: UserHook, _ byteCount: UInt64) async throws {
         let scene = try UserScene(hook, byteCount: byteCount)
+        defer { scene.clear() }
         try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
@@ -51,6 +52,7 @@ struct UserCodeTests {
     @Test("A body that was read before a verdict, or not, is delivered whole", arguments: [0, 10, 300_000])
     func deliversAfterVerdict(_ byteCount: UInt64) async throws {
         let scene = try UserScene(.after, byteCount: byteCount)
+        defer { scene.clear() }
         try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
@@ -88,6 +90,7 @@ struct UserCodeTests {
         _ hook: UserHook, end: (HTTPSession, Task<HTTPExchange, any Error>) async -> Void
     ) async throws {
         let scene = try UserScene(hook)
+        defer { scene.clear() }
         try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
@@ -109,6 +112,7 @@ struct UserCodeTests {
         arguments: [UserHook.before, .after])
     func cancelsTask(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
+        defer { scene.clear() }
         try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
@@ -125,6 +129,7 @@ struct UserCodeTests {
     @Test("The total clock ends the wait for code that never returns", arguments: UserHook.asking)
     func timesOut(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
+        defer { scene.clear() }
         try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
@@ -146,6 +151,7 @@ struct UserCodeTests {
     @Test("An error of the code ends the call, and frees its connection", arguments: UserHook.throwing)
     func throwing(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
+        defer { scene.clear() }
         try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in
@@ -170,6 +176,7 @@ struct UserCodeTests {
         "Code of a call can invalidate the session, and the call is cancelled", arguments: UserHook.allCases)
     func invalidatesFromInside(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
+        defer { scene.clear() }
         try await TestOrigin.withOrigin(scene.originOptions) { request in
             try await scene.respond(to: request)
         } run: { origin async throws in

@@ -62,6 +62,11 @@ final class UserScene: Sendable {
         code.withLock { $0 = body }
     }
 
+    /// Forgets the code, which may refer to the session that refers to this.
+    func clear() {
+        code.withLock { $0 = nil }
+    }
+
     /// Makes the code throw.
     func fail() {
         isFailing.withLock { $0 = true }
