@@ -1,5 +1,4 @@
-/// A step of the program's own in every call of a session: it sees the request before it goes out, and the response before
-/// the caller does.
+/// Code of the program that handles each request of a session, and its response before the caller gets it.
 ///
 /// A middleware may change the request's head and body, answer without the network, call `next` more than once, and change or
 /// wrap the response's head and body. Signing, compressing, recording, caching and refreshing tokens need nothing else:
@@ -16,12 +15,12 @@
 ///         }
 ///     }
 ///
-/// It stands behind redirects and retries, and before authentication, cookies and the cache. So it is asked again for each
-/// request that a redirect or a retry leads to, and its response may be redirected or retried; a repetition for a challenge
-/// is made with what it sent. The middleware of ``SessionConfiguration/middleware`` stands in the order of the list, the first
-/// outermost.
+/// A middleware runs after redirects and retries, and before authentication, cookies and the cache. It is called again for
+/// each request that a redirect or a retry causes, and its response may be redirected or retried. A request that is repeated
+/// with credentials does not pass it again. The first middleware in ``SessionConfiguration/middleware`` is the outermost.
 ///
-/// It runs in a task of its own, without a place in the pool: it may make calls on the same session, to the same host as well.
+/// A middleware runs in its own task, and a connection that the call holds meanwhile does not count in the pool. So it may
+/// make calls on the same session, also to the same host.
 /// When the call is cancelled, the session is invalidated or the total clock runs out, that task is cancelled, and the call
 /// ends without waiting for it. What it throws is what the call throws.
 public protocol HTTPMiddleware: Sendable {
@@ -30,13 +29,13 @@ public protocol HTTPMiddleware: Sendable {
     /// - Parameters:
     ///   - request: The request, without the fields that come later: cookies, credentials and the session's defaults.
     ///   - context: Where in the call this is.
-    ///   - next: Sends a request on its way, and returns the response when its head has come.
+    ///   - next: Sends a request, and returns the response when its head has arrived.
     /// - Returns: The response that the caller gets, unless a redirect or a retry follows.
     func handle(
         _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
     ) async throws -> HTTPCall.Response
 
-    /// Sees what happens in the call, where it happens. The call waits for it, so it must neither block nor take long.
+    /// Observes the events of the call. The call waits for it, so it must return quickly.
     ///
     /// The events are those of ``HTTPSession/events``, but for those of the session itself and of tasks that pause.
     func observe(_ event: SessionEvent, in context: CallContext)
@@ -54,10 +53,10 @@ extension HTTPMiddleware {
     public func observe(_ event: SessionEvent, in context: CallContext) {}
 }
 
-/// Sends a request on its way behind a middleware.
+/// Sends a request to the stages after a middleware.
 ///
-/// It may be called any number of times, one call at a time, until the middleware returns. A further call first releases the
-/// response of the one before, whose body cannot be read any more then.
+/// It may be called any number of times, one call at a time, until the middleware returns. Each call first releases the
+/// previous response, whose body can then no longer be read.
 public struct HTTPNext: Sendable {
     let send: @Sendable (HTTPCall.Request) async throws -> HTTPCall.Response
 
@@ -70,11 +69,11 @@ public struct HTTPNext: Sendable {
     }
 }
 
-/// Where in a call a middleware is asked.
+/// The state of a call when a middleware or the delegate is called.
 public struct CallContext: Sendable {
     /// The call's number, which differs from that of every other call of the process.
     public let number: UInt64
-    /// The number of requests of the call that went out before.
+    /// The number of requests that the call has sent so far.
     public let sentCount: Int
     /// The number of redirects that were followed.
     public let redirectCount: Int
@@ -82,7 +81,7 @@ public struct CallContext: Sendable {
     public let elapsed: Duration
 }
 
-/// What middleware handles.
+/// The namespace of the requests and responses that middleware handles.
 public enum HTTPCall {
     /// A request: head and body.
     public struct Request: Sendable {
@@ -114,7 +113,7 @@ public enum HTTPCall {
 
         /// The head: status and fields.
         public var head: HTTPResponse
-        /// The answer that `next` gave; `nil` for a response that was made.
+        /// The network's answer; `nil` for a response that a middleware made.
         let answer: OpenAnswer?
         var replacement: Replacement?
 
@@ -142,21 +141,21 @@ public enum HTTPCall {
             set { head.headerFields = newValue }
         }
 
-        /// The body that came from the network, with its content coding undone; `nil` for a response that was made.
+        /// The body from the network, with its content coding undone; `nil` for a response that a middleware made.
         ///
-        /// What is read of it here, the caller does not get. It can be read until the middleware returns or calls `next` again;
-        /// and behind that by a body that wraps it.
+        /// The caller does not get what the middleware reads. The body can be read until the middleware returns or calls `next`
+        /// again; after that only by a body that wraps it.
         public var body: ResponseBody? { answer?.body }
 
-        /// Gives the response a body of bytes in memory.
+        /// Replaces the body by bytes in memory.
         public mutating func setBody(_ bytes: some Sequence<UInt8>) {
             replacement = .bytes(Array(bytes))
         }
 
-        /// Gives the response a body that is read as the caller asks for it; it may wrap ``body``.
+        /// Replaces the body by a sequence that is read as the caller reads the response. It may wrap ``body``.
         ///
         /// When the call is cancelled or its total clock runs out, reading ends without waiting for the sequence.
-        /// - Parameter length: The length in bytes, where it is known.
+        /// - Parameter length: The length in bytes, if it is known.
         public mutating func setBody<Pieces: AsyncSequence & Sendable>(
             _ pieces: Pieces, length: UInt64? = nil
         ) where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {

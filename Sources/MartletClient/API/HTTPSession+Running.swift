@@ -19,7 +19,7 @@ extension HTTPSession {
             return try await withTaskCancellationHandler {
                 if Task.isCancelled { throw CancellationError() }
                 if let prepare { try await prepare() }
-                // A call that needs no stage. Where its answer leads on, it is the first one of a pipeline.
+                // A call that needs no stage. If its answer is a redirect, a pipeline continues from that.
                 let answer: Answer
                 if call.isPlain, !core.events.isWatched {
                     answer = try await CallRunner(core: core, dialer: dialer, call: call, control: control)
@@ -75,8 +75,8 @@ extension HTTPSession {
         }
     }
 
-    /// Runs a call of which somebody wants to know, or of which more than one request may come.
-    /// - Parameter first: The answer to its first request, where that was made already.
+    /// Runs a call that has observers, or may send more than one request.
+    /// - Parameter first: The answer to its first request, if that was sent already.
     @inline(never)
     private nonisolated func runPipeline<Result>(
         _ call: Call, _ control: TransferControl, from first: Answer?, isRestartable: Bool,

@@ -6,13 +6,12 @@ import Synchronization
 final class AuthenticationStage: CallStage {
     private struct State {
         var flow: AuthenticationFlow
-        /// Whether a request without its body was accepted: the server asks for no credentials.
+        /// Whether the server accepted a request without its body, and so asks for no credentials.
         var hasProbed = false
     }
 
     private let progress: CallProgress
-    /// Guards the flow between two requests: code of the program may run as it changes, beside a stage that is no longer waited
-    /// for.
+    /// Guards the flow between two requests: taken by this stage, also when a middleware runs that the call no longer waits for.
     private let state: Mutex<State>
 
     /// `nil` where the call has no credentials, and nobody to ask for some.
@@ -43,15 +42,14 @@ final class AuthenticationStage: CallStage {
             state.withLock { $0.flow = flow }
             let answer = try await next(request)
             do {
+                let isChallenged = try await isChallenged(by: answer, call, &flow)
                 let isProbe = request.supplement?.withholdsBody == true
-                if try await isChallenged(by: answer, call, &flow) {
-                    state.withLock { $0.flow = flow }
-                } else if isProbe, answer.head.status < 300 {
-                    state.withLock { ($0.flow, $0.hasProbed) = (flow, true) }
-                } else {
-                    state.withLock { $0.flow = flow }
-                    return answer
+                let probed = !isChallenged && isProbe && answer.head.status < 300
+                state.withLock { state in
+                    state.flow = flow
+                    if probed { state.hasProbed = true }
                 }
+                guard isChallenged || probed else { return answer }
                 await progress.give(up: answer, reason: .challenge)
                 call = progress.renewed(call)
             } catch {
@@ -67,14 +65,14 @@ final class AuthenticationStage: CallStage {
     ) async throws -> Call {
         let asked = call.authenticated
         let authorization = try await flow.value(for: asked)?.bytes
-        var supplement = call.supplement ?? CallSupplement()
-        supplement.authorization = authorization
-        supplement.identity = flow.identity(for: asked)
-        // A challenge had better come before the body: one that can be read but once would be gone.
-        supplement.withholdsBody = !hasProbed && call.mayWithholdBody && flow.probes(asked)
-        supplement.asksFirst =
-            !supplement.withholdsBody && call.isWorthAsking && flow.expectsChallenge(asked)
-        return supplement.isEmpty ? call : call.supplemented(supplement)
+        return call.supplemented { supplement in
+            supplement.authorization = authorization
+            supplement.identity = flow.identity(for: asked)
+            // The challenge should come before the body is sent, which may be readable only once.
+            supplement.withholdsBody = !hasProbed && call.mayWithholdBody && flow.probes(asked)
+            supplement.asksFirst =
+                !supplement.withholdsBody && call.isWorthAsking && flow.expectsChallenge(asked)
+        }
     }
 
     private func isChallenged(

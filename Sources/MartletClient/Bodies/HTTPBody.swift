@@ -161,7 +161,7 @@ extension HTTPBody {
         if case .file(let path) = storage { path } else { nil }
     }
 
-    /// Reads the body as it would be sent, so that it can be signed or changed before it is.
+    /// Collects the body, so that it can be signed or changed before it is sent.
     ///
     /// - Parameter limit: The largest body that is collected, in bytes.
     /// - Throws: An ``HTTPError``: `.bodyNotReplayable` for a body that can be read only once and would be gone, `.bodyTooLarge`

@@ -1,6 +1,6 @@
 /// Answers from the cache, and stores what the network answers, as the rules of RFC 9111 decide.
 ///
-/// The network is asked by ``CacheStep``, whose transfers are shared between calls, and so are those of no call alone.
+/// ``CacheStep`` sends the requests itself, since several calls may share one transfer.
 struct CacheStage: CallStage {
     let progress: CallProgress
 

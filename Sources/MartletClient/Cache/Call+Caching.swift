@@ -25,9 +25,7 @@ extension Call {
 
     /// The call as the cache asks the network: with fields of its own, and for as long as anybody waits for it.
     func asking(_ fields: FieldBlock) -> Call {
-        var supplement = supplement ?? CallSupplement()
-        supplement.cacheFields = fields
-        return Call(self, supplement: supplement, hops: hops, observer: observer)
+        supplemented { $0.cacheFields = fields }
     }
 
     /// The call as the cache makes it for whoever waits for its answer: each of them has a total clock of its own.

@@ -11,11 +11,7 @@ struct CookieStage: CallStage {
         if !jar.isEmpty {
             let url = call.url
             let cookies = try await reading(.preparing) { await jar.headerBytes(for: url) }
-            if let cookies {
-                var supplement = call.supplement ?? CallSupplement()
-                supplement.cookies = cookies
-                request = call.supplemented(supplement)
-            }
+            request = call.supplemented { $0.cookies = cookies }
         }
         let answer = try await next(request)
         do {

@@ -48,31 +48,17 @@ final class Answer: Sendable {
     /// The same answer, of another call, with its body from elsewhere.
     /// - Parameters:
     ///   - channel: Where the body comes from; `nil` for where it comes from now.
+    ///   - head: The head; `nil` for the one it has.
     ///   - codings: What is to be undone; `nil` for what it is now.
     func passed(
-        to call: Call, channel: BodyChannel? = nil, codings: [ContentCoding]? = nil,
-        caching: AnswerCaching? = nil
+        to call: Call, channel: BodyChannel? = nil, head: ResponseHead? = nil,
+        codings: [ContentCoding]? = nil, caching: AnswerCaching? = nil
     ) -> Answer {
         Answer(
-            call: call, channel: channel ?? self.channel, head: head,
+            call: call, channel: channel ?? self.channel, head: head ?? self.head,
             codings: codings ?? self.codings, announcedByteCount: announcedByteCount,
             hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited,
             caching: caching ?? self.caching)
-    }
-
-    /// The same answer with another head.
-    init(_ answer: Answer, head: ResponseHead) {
-        call = answer.call
-        channel = answer.channel
-        self.head = head
-        codings = answer.codings
-        announcedByteCount = answer.announcedByteCount
-        hasTrailers = answer.hasTrailers
-        interim = answer.interim
-        attempts = answer.attempts
-        waited = answer.waited
-        caching = answer.caching
-        isEmptied = answer.isEmptied
     }
 
     /// The same answer once its body has gone elsewhere.
@@ -103,10 +89,7 @@ final class Answer: Sendable {
     }
 
     /// Fields behind a chunked body, once it has been read to its end.
-    var trailers: FieldBlock? {
-        if case .made(let body) = channel { return body.base?.trailers }
-        return hasTrailers ? channel.trailers : nil
-    }
+    var trailers: FieldBlock? { hasTrailers ? channel.trailers : nil }
 
     /// What has happened so far.
     var metrics: HTTPMetrics { metricsSource.metrics }

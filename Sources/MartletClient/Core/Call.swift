@@ -289,9 +289,11 @@ extension Call {
             givenRequest: request.path == "*" ? request : nil, start: start)
     }
 
-    /// The call with what its stages add to the request.
-    func supplemented(_ supplement: CallSupplement) -> Call {
-        Call(self, supplement: supplement, hops: hops, observer: observer)
+    /// The call with more fields that its stages add.
+    func supplemented(_ change: (inout CallSupplement) -> Void) -> Call {
+        var supplement = supplement ?? CallSupplement()
+        change(&supplement)
+        return supplement.isEmpty ? self : Call(self, supplement: supplement, hops: hops, observer: observer)
     }
 
     /// The call with another body.

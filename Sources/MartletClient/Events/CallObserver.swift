@@ -208,8 +208,8 @@ final class CallObserver: Sendable {
 
     // MARK: The call
 
-    /// Tells of a call from its beginning to its end.
-    /// - Parameter body: Runs it, and returns its result and what it was.
+    /// Reports a call from its start to its end.
+    /// - Parameter body: Runs the call, and returns its result and its exchange.
     func accompany<Result>(
         _ call: Call, _ body: () async throws -> (result: Result, exchange: HTTPExchange?)
     ) async throws -> Result {

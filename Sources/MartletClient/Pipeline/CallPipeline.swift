@@ -1,6 +1,6 @@
-/// A stage of the way that a call takes: it may change the request, pass it on, and look at the answer.
+/// A stage of a call: it may change the request, pass it on, and look at the answer.
 ///
-/// The stages stand in this order: redirects, retries, middleware, authentication, cookies, the cache, the network. A stage
+/// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network. A stage
 /// that has nothing to do for a call is not in its list.
 protocol CallStage: Sendable {
     /// Answers a request.
@@ -9,24 +9,15 @@ protocol CallStage: Sendable {
     func answer(_ call: Call, _ next: CallNext) async throws -> Answer
 }
 
-/// The stages that follow one; the network stands at their end.
+/// The stages after one, and the network after all of them.
 struct CallNext: Sendable {
-    private let stages: ArraySlice<any CallStage>
-    private let network: NetworkStage
-
-    init(_ stages: [any CallStage], _ network: NetworkStage) {
-        self.init(rest: stages[...], network)
-    }
-
-    private init(rest stages: ArraySlice<any CallStage>, _ network: NetworkStage) {
-        self.stages = stages
-        self.network = network
-    }
+    let stages: ArraySlice<any CallStage>
+    let network: NetworkStage
 
     /// Answers a request.
     func callAsFunction(_ call: Call) async throws -> Answer {
         guard let stage = stages.first else { return try await network.answer(call) }
-        return try await stage.answer(call, CallNext(rest: stages.dropFirst(), network))
+        return try await stage.answer(call, CallNext(stages: stages.dropFirst(), network: network))
     }
 }
 
@@ -36,7 +27,7 @@ struct CallPipeline: Sendable {
     private let progress: CallProgress
 
     /// The stages that a call needs.
-    /// - Parameter answer: The answer to its first request, where that was made already: by a call that needed no stage.
+    /// - Parameter answer: The answer to its first request, if that was sent before the call needed a stage.
     init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: Answer?) {
         let progress = CallProgress(call, core: core, dialer: dialer, control: control, after: answer)
         self.progress = progress
@@ -51,7 +42,7 @@ struct CallPipeline: Sendable {
         if let authentication = AuthenticationStage(call, progress) { stages.append(authentication) }
         if let jar = call.cookieJar { stages.append(CookieStage(jar: jar, progress: progress)) }
         if call.settings.configuration.cache != nil { stages.append(CacheStage(progress: progress)) }
-        first = CallNext(stages, NetworkStage(progress: progress))
+        first = CallNext(stages: stages[...], network: NetworkStage(progress: progress))
     }
 
     /// Sends requests until one has an answer that is the call's.
@@ -69,8 +60,8 @@ struct CallPipeline: Sendable {
         }
     }
 
-    /// Sends the request again after an answer whose body broke off.
-    /// - Returns: The new answer; `nil` where the request is not sent again.
+    /// Sends the request again after an answer whose body was cut off or damaged.
+    /// - Returns: The new answer; `nil` if the request is not sent again.
     func answer(after error: HTTPError, in broken: Answer) async throws -> Answer? {
         let isStoredBadly = error.code == .storedBodyDamaged || broken.isStoredBadly(error)
         if isStoredBadly, progress.ignoreStored() { return try await answer() }
@@ -98,7 +89,7 @@ struct NetworkStage: Sendable {
     }
 }
 
-/// Adds the fields of instruments, by which a server can tell whose request it is.
+/// Adds the fields of instruments, such as `traceparent`.
 struct InstrumentStage: CallStage {
     let observer: CallObserver
 

@@ -3,13 +3,13 @@ import MartletConnections
 import MartletTransport
 import Synchronization
 
-/// How far a call has come: what its stages share.
+/// The state that the stages of a call share.
 ///
-/// The stages of a call run one after the other. A middleware that is no longer waited for may still run beside them, and so
-/// the state has a lock.
+/// The stages run one after the other. A middleware that the call no longer waits for may still run beside them, so the state
+/// has a lock.
 final class CallProgress: Sendable {
     private struct State {
-        /// The request that redirects have led to, as it was before any stage changed it.
+        /// The current request after redirects, before other stages change it.
         var call: Call
         var firstAnswer: Answer?
         var sentCount: Int
@@ -20,9 +20,9 @@ final class CallProgress: Sendable {
         var number: UInt64?
         /// The body that the delegate gave in place of one that is gone.
         var newBody: HTTPBody?
-        /// Whether what is stored is left alone, since it turned out damaged.
+        /// Whether nothing is answered from the cache, because a stored response was damaged.
         var ignoresStored = false
-        /// What may stand in for the answer to the last request, which failed.
+        /// Makes the stale response that may replace the answer to the last request, if that failed.
         var standIn: (@Sendable () async throws -> Answer?)?
     }
 
@@ -33,7 +33,7 @@ final class CallProgress: Sendable {
     let userCode: UserCode
     /// When the call began.
     let start: MonotonicTime
-    /// Guards the above: the stages, of which one that is no longer waited for may still run.
+    /// Guards the above: taken by the stages, and by a middleware that still runs when its call has ended.
     private let state: Mutex<State>
 
     init(
@@ -51,11 +51,8 @@ final class CallProgress: Sendable {
         }
     }
 
-    /// The request that redirects have led to, with the newest body.
-    var call: Call {
-        let (call, body) = state.withLock { ($0.call, $0.newBody) }
-        return body.map { call.with($0) } ?? call
-    }
+    /// The current request after redirects, with the newest body.
+    var call: Call { renewed(state.withLock { $0.call }) }
 
     /// How many requests went out.
     var sentCount: Int { state.withLock { $0.sentCount } }
@@ -76,13 +73,13 @@ final class CallProgress: Sendable {
 
     // MARK: Requests
 
-    /// The answer to the first request, where that was made before there was a pipeline.
+    /// The answer to the first request, if that was sent before there was a pipeline.
     func takeFirstAnswer() -> Answer? {
         state.withLock { $0.firstAnswer.take() }
     }
 
-    /// Counts a request that goes out.
-    /// - Returns: It, with what the call has behind it.
+    /// Counts a request that is sent.
+    /// - Returns: The request with the hops of the call so far.
     func begin(_ call: Call) throws -> Call {
         if control.isCancelled { throw CancellationError() }
         let (sent, redirects) = state.withLock { state in
@@ -94,7 +91,7 @@ final class CallProgress: Sendable {
         return continued(call)
     }
 
-    /// The request with what the call has behind it.
+    /// The request with the hops of the call so far.
     func continued(_ call: Call) -> Call {
         let hops = state.withLock { $0.hops }
         if hops.isEmpty, observer == nil { return call }
@@ -108,18 +105,16 @@ final class CallProgress: Sendable {
         observer.note(sentCount: sent, redirectCount: redirects)
     }
 
-    /// Goes on with the request that a redirect leads to.
+    /// Makes the target of a redirect the current request.
     func redirect(to call: Call) {
-        let (sent, redirects) = state.withLock { state in
+        state.withLock { state in
             state.call = call
             state.newBody = nil
             state.redirectCount += 1
-            return (state.sentCount, state.redirectCount)
         }
-        observer?.note(sentCount: sent, redirectCount: redirects)
     }
 
-    /// Whether a redirect made a request with another method of one that was answered.
+    /// Whether a redirect has changed the method of the call.
     func hasChangedMethod(to call: Call) -> Bool {
         state.withLock { $0.hops.contains { $0.reason == .redirect && $0.method != call.method } }
     }
@@ -131,7 +126,7 @@ final class CallProgress: Sendable {
 
     // MARK: Failures
 
-    /// The failure of a request of this call, as against one that code of the program had with a call of its own.
+    /// Marks an error as the failure of a request of this call. Errors of calls that the program's code makes have no such mark.
     func own(_ error: HTTPError) -> HTTPError {
         var error = error
         error.call = ObjectIdentifier(self)
@@ -141,8 +136,8 @@ final class CallProgress: Sendable {
     /// Whether a request of this call failed with an error.
     func isOwn(_ error: HTTPError) -> Bool { error.call == ObjectIdentifier(self) }
 
-    /// Leaves what is stored alone from now on.
-    /// - Returns: Whether it was not left alone before.
+    /// Answers nothing from the cache from now on.
+    /// - Returns: Whether the cache was used before.
     func ignoreStored() -> Bool {
         state.withLock { state in
             defer { state.ignoresStored = true }
@@ -150,7 +145,7 @@ final class CallProgress: Sendable {
         }
     }
 
-    /// Whether what is stored is left alone.
+    /// Whether nothing is answered from the cache.
     var ignoresStored: Bool { state.withLock { $0.ignoresStored } }
 
     /// Statuses that are not taken from the store: the request is made again because of them.
@@ -158,12 +153,12 @@ final class CallProgress: Sendable {
         state.withLock { $0.tryCount } > 1 ? call.retryPolicy.statuses : []
     }
 
-    /// Names what may stand in for the answer to the request that has just failed.
+    /// Sets what may replace the answer to the request that has just failed.
     func standIn(_ make: @escaping @Sendable () async throws -> Answer?) {
         state.withLock { $0.standIn = make }
     }
 
-    /// What stands in for the answer to the last request; `nil` where nothing does.
+    /// The stale response that replaces the answer to the last request; `nil` if there is none.
     func staleAnswer() async throws -> Answer? {
         guard let standIn = state.withLock({ $0.standIn.take() }) else { return nil }
         return try await standIn()
@@ -171,9 +166,8 @@ final class CallProgress: Sendable {
 
     // MARK: Before another request
 
-    /// Whether the request's body can be sent again; where it is gone, the delegate is asked for another one.
-    ///
-    /// ``renewed(_:)`` has the body to send then.
+    /// Whether the request's body can be sent again. If it cannot, the delegate is asked for another one, which
+    /// ``renewed(_:)`` then puts in place.
     func isRepeatable(_ request: Call, holding exchange: Exchange? = nil) async throws -> Bool {
         if request.body.takeBack() { return true }
         guard let observer, let delegate = observer.delegate else { return false }

@@ -31,7 +31,7 @@ private final class MiddlewareRun: Sendable {
     private struct State {
         var answer: OpenAnswer?
         var isSending = false
-        /// Whether the middleware has returned, or is no longer waited for.
+        /// Whether the middleware has returned, or the call no longer waits for it.
         var isOver = false
     }
 
@@ -47,7 +47,7 @@ private final class MiddlewareRun: Sendable {
         self.progress = progress
     }
 
-    /// Sends a request, after the answer before was released.
+    /// Releases the previous answer and sends a request.
     func send(_ request: HTTPCall.Request) async throws -> HTTPCall.Response {
         let former = try state.withLock { state throws -> OpenAnswer? in
             if state.isOver { throw CancellationError() }
@@ -112,12 +112,34 @@ private final class MiddlewareRun: Sendable {
                 message: "a middleware returned a response that it had released by calling next again",
                 wasSent: true, origin: call.url.origin.description, attempts: progress.sentCount)
         }
-        // A response that was made may wrap the body of the one that came.
-        return Answer(response, open, to: call, progress)
+        return answer(for: response, over: open)
+    }
+
+    /// The answer that a response is.
+    /// - Parameter open: The network's answer, whose body the response may wrap.
+    private func answer(for response: HTTPCall.Response, over open: OpenAnswer?) -> Answer {
+        let base = open?.answer
+        let isHeadKept = base.map { HeadConversion.response($0.head) == response.head } ?? false
+        let head = isHeadKept ? nil : ResponseHead(response.head)
+        var source: (any BodySource)?
+        var length: UInt64?
+        switch response.replacement {
+        case .bytes(let bytes): (source, length) = (BytesSource(bytes), UInt64(bytes.count))
+        case .source(let made, let known): (source, length) = (made, known)
+        case nil: source = open?.rest
+        }
+        if let base, source == nil { return base.passed(to: base.call, head: head) }
+        return Answer(
+            call: base?.call ?? progress.continued(call),
+            channel: .made(MadeBody(source ?? BytesSource([]), base: base, progress.userCode)),
+            head: head ?? base?.head ?? ResponseHead(response.head), codings: [], announcedByteCount: length,
+            hasTrailers: true, interim: base?.interim ?? [], attempts: base?.attempts ?? 0,
+            waited: call.start,
+            caching: base?.caching)
     }
 }
 
-/// An answer that a middleware has before it, whose body it may read.
+/// An answer that a middleware may read.
 final class OpenAnswer: Sendable {
     let answer: Answer
     /// Keeps the connection out of the pool's limits while the middleware runs.
@@ -132,10 +154,10 @@ final class OpenAnswer: Sendable {
         exemption = answer.channel.heldExchange?.exemption()
     }
 
-    /// The body, of which the caller gets what is not read here.
+    /// The body. The caller gets the part that the middleware does not read.
     var body: ResponseBody {
         let reader = reader.withLock { reader in
-            // The caller's reader tells the observer of what it hands out.
+            // The caller's reader tells the observer, so this one does not.
             let made =
                 reader
                 ?? BodyReader(answer.passed(to: answer.call.unobserved), control: control, byteLimit: nil)
@@ -145,7 +167,7 @@ final class OpenAnswer: Sendable {
         return ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount)
     }
 
-    /// What is left of the body, where a part of it may have been read.
+    /// The rest of the body, if the middleware has begun to read it.
     var rest: (any BodySource)? { reader.withLock { $0 }.map(ReaderSource.init) }
 }
 
@@ -160,11 +182,11 @@ private final class ReaderSource: BodySource {
     func next() async throws -> [UInt8]? { try await reader.next() }
 }
 
-/// The body of a response that a middleware made, or changed.
+/// The body of a response that a middleware has made or changed.
 final class MadeBody: Sendable {
     private let source: any BodySource
     private let userCode: UserCode
-    /// The network's answer that is behind it; `nil` where there is none.
+    /// The network's answer that it wraps; `nil` if there is none.
     let base: Answer?
 
     init(_ source: any BodySource, base: Answer?, _ userCode: UserCode) {
@@ -190,34 +212,6 @@ final class MadeBody: Sendable {
                 }
             }
             if piece?.isEmpty != true { return piece }
-        }
-    }
-}
-
-extension Answer {
-    /// The answer that a middleware returned.
-    fileprivate convenience init(
-        _ response: HTTPCall.Response, _ open: OpenAnswer?, to call: Call, _ progress: CallProgress
-    ) {
-        let base = open?.answer
-        let given = base.map { HeadConversion.response($0.head) }
-        let head =
-            response.head == given ? base?.head ?? ResponseHead(response.head) : ResponseHead(response.head)
-        var source: (any BodySource)?
-        var length: UInt64?
-        switch response.replacement {
-        case .bytes(let bytes): (source, length) = (BytesSource(bytes), UInt64(bytes.count))
-        case .source(let made, let known): (source, length) = (made, known)
-        case nil: source = open?.rest
-        }
-        if let base, source == nil {
-            self.init(base, head: head)
-        } else {
-            let body = MadeBody(source ?? BytesSource([]), base: base, progress.userCode)
-            self.init(
-                call: base?.call ?? progress.continued(call), channel: .made(body), head: head, codings: [],
-                announcedByteCount: length, hasTrailers: false, interim: base?.interim ?? [],
-                attempts: base?.attempts ?? 0, waited: call.start, caching: base?.caching)
         }
     }
 }
