@@ -452,10 +452,12 @@ def doubted(line, ours, theirs):
 def unlimited(line, ours, theirs):
     # What curl had written is compared as far as Martlet wrote it.
     if has(line, "--max-filesize") and b"(63)" in ours["errors"]:
-        files = theirs["files"]
-        theirs["files"] = {name: ours["files"].get(name, b"") if content.startswith(ours["files"].get(name, b"")) else content
-                           for name, content in files.items()}
-        theirs["files"] = {name: content for name, content in theirs["files"].items() if content or name in ours["files"]}
+        for name, content in list(theirs["files"].items()):
+            written = ours["files"].get(name)
+            if written is None:
+                del theirs["files"][name]
+            elif content.startswith(written):
+                theirs["files"][name] = written
         if theirs["output"].startswith(ours["output"]):
             theirs["output"] = ours["output"]
         if ours["status"] == 63:
