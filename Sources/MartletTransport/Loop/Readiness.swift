@@ -212,15 +212,16 @@ package final class Readiness: TimerTarget {
         waiters.1?.resume(returning: .interrupted)
     }
 
-    /// Ends every wait, now and later, with ``Outcome/closed``.
+    /// Ends every wait, now and later, with ``Outcome/closed``, and keeps no watcher from then on.
     package func close() {
-        let waiters = state.withLock { state in
+        let (reader, writer, watcher) = state.withLock { state in
             state.isClosed = true
-            state.idleWatcher = nil
-            return (state.read.waiter.take(), state.write.waiter.take())
+            return (state.read.waiter.take(), state.write.waiter.take(), state.idleWatcher.take())
         }
-        waiters.0?.resume(returning: .closed)
-        waiters.1?.resume(returning: .closed)
+        reader?.resume(returning: .closed)
+        writer?.resume(returning: .closed)
+        // Released outside of the lock: it may hold the last reference to much.
+        _ = watcher
     }
 
     /// Ends the watch of ``watchWhileIdle(_:)``.
@@ -240,9 +241,12 @@ package final class Readiness: TimerTarget {
     }
 
     /// Has a watcher told, on the loop's thread, of every read edge from now on, and once right now if there has been
-    /// one since the last read; it is retained until ``endIdleWatch()`` or ``close()``.
+    /// one since the last read; it is retained until ``endIdleWatch()`` or ``close()``, and not at all after ``close()``.
     package func watchWhileIdle(_ watcher: any IdleWatcher) {
         let isSignalled = state.withLock { state in
+            // Somebody else may have taken it and closed it since the caller decided to watch it. Watcher and socket refer to
+            // each other, and no second close would part them.
+            guard !state.isClosed else { return false }
             state.idleWatcher = watcher
             return state.isHangup || state.read.isSignalled
         }

@@ -25,4 +25,25 @@ struct ReadinessTests {
         #expect(await readiness.wait(for: .write, until: ReadinessTests.never) == .timedOut)
         #expect(await readiness.wait(for: .read, until: ReadinessTests.never) == .ready)
     }
+
+    private final class Watcher: IdleWatcher {
+        func idleStreamStirred() {}
+    }
+
+    @Test(
+        "Nobody is kept once the watch has ended, whichever came first",
+        arguments: ["end", "close", "close before"])
+    func watcherReleased(_ how: String) throws {
+        let readiness = Readiness(loop: try EventLoop.shared.get())
+        weak var released: Watcher?
+        do {
+            let watcher = Watcher()
+            released = watcher
+            if how == "close before" { readiness.close() }
+            readiness.watchWhileIdle(watcher)
+            if how == "close" { readiness.close() }
+            if how == "end" { _ = readiness.endIdleWatch() }
+        }
+        #expect(released == nil)
+    }
 }
