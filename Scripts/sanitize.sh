@@ -36,7 +36,6 @@ case "${1:-}" in
         run thread .build-tsan "$preload"
         ;;
     address)
-        export ASAN_OPTIONS="suppressions=$PWD/Scripts/sanitize/overreads.txt"
         # What is suppressed is not counted on standard error, where tests of the program read.
         export LSAN_OPTIONS="suppressions=$PWD/Scripts/sanitize/leaks.txt:print_suppressions=0"
         run address .build-asan

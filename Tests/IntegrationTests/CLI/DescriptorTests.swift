@@ -63,7 +63,7 @@ struct DescriptorTests {
                 })
         } run: { origin in
             defer { rest.open() }
-            let text = #"trap "" INT; "$0" -s -o file "$1" & p=$!; until [ -s file ]; do :; done; "#
+            let text = #"trap "" INT; "$0" -s -o file "$1" & p=$!; until [ -s file ]; do sleep 0.01; done; "#
             let words = ["-c", text + "kill -INT $p; touch sent; wait $p", Program.path, origin.url("/")]
             let run = try await Program.run("bash", words, input: [], in: directory) { running in
                 try await running.child.wait(for: "the signal") {
@@ -90,7 +90,7 @@ struct DescriptorTests {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
             let text = #"""
                 "$0" -sZ -o a "$1" -o b "$1" "$1" -w '%{stderr}%{urlnum}\n' 2>told | {
-                  until [ "$(grep -c . told)" = 2 ]; do :; done
+                  until [ "$(grep -c . told)" = 2 ]; do sleep 0.01; done
                   wc -c <a; wc -c <b; wc -c
                 }
                 """#
@@ -117,7 +117,7 @@ struct DescriptorTests {
             defer { rest.open() }
             let text =
                 #""$0" -s -u me:first -u me:second -x "" -b c=third -H "Cookie: d=fourth" "$1" & p=$!;"#
-                + #" while tr "\0" " " </proc/$p/cmdline | grep -q second; do :; done; cat /proc/$p/cmdline; touch seen; wait $p"#
+                + #" while tr "\0" " " </proc/$p/cmdline | grep -q second; do sleep 0.01; done; cat /proc/$p/cmdline; touch seen; wait $p"#
             let run = try await Program.run(
                 "bash", ["-c", text, Program.path, origin.url("/")], input: [], in: directory
             ) {

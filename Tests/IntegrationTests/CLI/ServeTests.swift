@@ -43,7 +43,7 @@ struct ServeTests {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
             let script =
                 "env --default-signal=INT \"$1\" -s -o part \"$2\" & p=$!; "
-                + "while [ ! -s part ]; do :; done; kill -INT $p; wait $p"
+                + "while [ ! -s part ]; do sleep 0.01; done; kill -INT $p; wait $p"
             let run = try await Program.run(
                 "bash", ["-mc", script, "bash", Program.path, origin.url("/stall/5000")], input: [],
                 in: directory)

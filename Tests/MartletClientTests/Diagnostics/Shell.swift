@@ -1,23 +1,14 @@
-import Foundation
-import MartletTransport
+import MartletTestSupport
 
 /// The shell of the system.
 enum Shell {
-    /// What a script prints, run by `sh` on a worker.
+    /// What a script prints, run by `sh`.
     static func output(_ script: String) async throws -> [UInt8] {
-        let result = await BlockingWorkers.shared.run { () -> Result<[UInt8], any Error> in
-            Result {
-                let process = Process()
-                process.executableURL = URL(fileURLWithPath: "/bin/sh")
-                process.arguments = ["-c", script]
-                let pipe = Pipe()
-                process.standardOutput = pipe
-                try process.run()
-                let bytes = Array(pipe.fileHandleForReading.readDataToEndOfFile())
-                process.waitUntilExit()
-                return bytes
-            }
+        try await PipedProcess.run {
+            let process = try PipedProcess.start(["/bin/sh", "-c", script])
+            let bytes = process.readToEnd()
+            _ = process.end()
+            return bytes
         }
-        return try result.get()
     }
 }

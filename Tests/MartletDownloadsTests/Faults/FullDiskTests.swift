@@ -12,13 +12,9 @@ struct FullDiskTests {
 
     /// Whether a process may mount a file system of its own.
     private static let canMount: Bool = {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=1m none /mnt"]
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return false }
-        process.waitUntilExit()
-        return process.terminationStatus == 0
+        let script = "exec unshare -rm sh -c 'mount -t tmpfs -o size=1m none /mnt' 2>/dev/null"
+        let process = try? PipedProcess.start(["/bin/sh", "-c", script])
+        return process?.end().status == 0
     }()
 
     @Test(

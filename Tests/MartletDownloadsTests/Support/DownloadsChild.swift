@@ -1,5 +1,5 @@
-import Dispatch
 import Foundation
+import MartletTestSupport
 import MartletTransport
 
 /// A process that downloads, which may be killed.
@@ -24,10 +24,7 @@ final class DownloadsChild: Sendable {
     }
 
     /// Where the program is: beside that of the tests.
-    static var program: String {
-        URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-            .appendingPathComponent("MartletDownloadsChild").path
-    }
+    static var program: String { get throws { try PipedProcess.program("MartletDownloadsChild") } }
 
     /// The process.
     let identifier: pid_t
@@ -44,29 +41,23 @@ final class DownloadsChild: Sendable {
     ///   - shell: A script that runs it, as `"$0" "$@"`; `nil` for none.
     static func start(_ words: [String], through shell: String? = nil) async throws -> DownloadsChild {
         let ended = OneShot<Ending>()
-        let arguments = shell.map { ["sh", "-c", $0, program] + words } ?? [program] + words
+        let program = try program
+        let line = shell.map { ["/bin/sh", "-c", $0, program] + words } ?? [program] + words
         let identifier: pid_t = try await withCheckedThrowingContinuation { continuation in
-            // Reading from the pipe and waiting block.
-            DispatchQueue.global().async {
-                let process = Process()
-                process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-                process.arguments = arguments
-                let pipe = Pipe()
-                process.standardOutput = pipe
+            // Reading from the pipe and waiting block, and tasks run on the threads of the global queues.
+            Thread.detachNewThread {
+                let process: PipedProcess
                 do {
-                    try process.run()
+                    process = try PipedProcess.start(line)
                 } catch {
                     continuation.resume(throwing: error)
                     return
                 }
-                continuation.resume(returning: process.processIdentifier)
-                let output = (try? pipe.fileHandleForReading.readToEnd()) ?? Data()
-                process.waitUntilExit()
+                continuation.resume(returning: process.identifier)
+                let output = process.readToEnd()
+                let end = process.end()
                 let lines = String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
-                ended.fulfil(
-                    Ending(
-                        lines: lines, status: process.terminationStatus,
-                        isKilled: process.terminationReason == .uncaughtSignal))
+                ended.fulfil(Ending(lines: lines, status: end.status, isKilled: end.isSignal))
             }
         }
         return DownloadsChild(identifier, ended)

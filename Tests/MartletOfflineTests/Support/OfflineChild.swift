@@ -1,5 +1,5 @@
-import Dispatch
 import Foundation
+import MartletTestSupport
 import MartletTransport
 
 /// A process with an offline queue, which may be killed.
@@ -32,32 +32,26 @@ final class OfflineChild: Sendable {
         let (lines, continuation) = AsyncStream<String>.makeStream()
         let ended = OneShot<Int32>()
         let identifier: pid_t = try await withCheckedThrowingContinuation { started in
-            // Reading from the pipe and waiting block.
-            DispatchQueue.global().async {
-                let process = Process()
-                process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-                    .deletingLastPathComponent().appendingPathComponent("MartletOfflineChild")
-                process.arguments = words
-                let pipe = Pipe()
-                process.standardOutput = pipe
+            // Reading from the pipe and waiting block, and tasks run on the threads of the global queues.
+            Thread.detachNewThread {
+                let process: PipedProcess
                 do {
-                    try process.run()
+                    process = try PipedProcess.start([PipedProcess.program("MartletOfflineChild")] + words)
                 } catch {
                     started.resume(throwing: error)
                     return
                 }
-                started.resume(returning: process.processIdentifier)
-                var rest = Data()
-                while let piece = try? pipe.fileHandleForReading.read(upToCount: 4096), !piece.isEmpty {
+                started.resume(returning: process.identifier)
+                var rest: [UInt8] = []
+                while case let piece = process.read(), !piece.isEmpty {
                     rest += piece
                     while let end = rest.firstIndex(of: 10) {
-                        continuation.yield(String(decoding: rest[rest.startIndex..<end], as: UTF8.self))
-                        rest = Data(rest[rest.index(after: end)...])
+                        continuation.yield(String(decoding: rest[..<end], as: UTF8.self))
+                        rest.removeSubrange(...end)
                     }
                 }
                 continuation.finish()
-                process.waitUntilExit()
-                ended.fulfil(process.terminationStatus)
+                ended.fulfil(process.end().status)
             }
         }
         return OfflineChild(identifier, lines, ended)

@@ -1,6 +1,6 @@
-import Dispatch
-import Foundation
+import Glibc
 import MartletClientChild
+import MartletTestSupport
 
 /// A process that stores and reads through a session.
 enum ClientChild {
@@ -20,34 +20,17 @@ enum ClientChild {
     static func run(
         _ words: [String], killAfter count: Int? = nil, delay: UInt32 = 0
     ) async throws -> (output: String, status: Int32) {
-        try await withCheckedThrowingContinuation { continuation in
-            // Reading from the pipe blocks.
-            DispatchQueue.global().async {
-                continuation.resume(
-                    with: Result { try runBlocking(words, killAfter: count, delay: delay) })
+        try await PipedProcess.run {
+            let process = try PipedProcess.start([PipedProcess.program("MartletClientChild")] + words)
+            var output: [UInt8] = []
+            while case let bytes = process.read(upTo: 1), !bytes.isEmpty {
+                output += bytes
+                if output.count == count {
+                    usleep(delay)
+                    process.kill()
+                }
             }
+            return (String(decoding: output, as: UTF8.self), process.end().status)
         }
-    }
-
-    private static func runBlocking(
-        _ words: [String], killAfter count: Int?, delay: UInt32
-    ) throws -> (output: String, status: Int32) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-            .deletingLastPathComponent().appendingPathComponent("MartletClientChild")
-        process.arguments = words
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        var output: [UInt8] = []
-        while let bytes = try pipe.fileHandleForReading.read(upToCount: 1), !bytes.isEmpty {
-            output += bytes
-            if output.count == count {
-                usleep(delay)
-                kill(process.processIdentifier, SIGKILL)
-            }
-        }
-        process.waitUntilExit()
-        return (String(decoding: output, as: UTF8.self), process.terminationStatus)
     }
 }

@@ -1,0 +1,106 @@
+import Foundation
+package import Glibc
+
+/// A process whose standard output the tests read.
+///
+/// Foundation's `Process` is not used: it reads past the end of a buffer while it lists the open descriptors, which ends
+/// the tests when there are many. The functions below block: call them in ``run(_:)``.
+package struct PipedProcess: Sendable {
+    /// How a process ended.
+    package struct End: Sendable {
+        /// The exit status, or the number of the signal.
+        package let status: Int32
+        /// Whether a signal ended it.
+        package let isSignal: Bool
+    }
+
+    /// The error of a process that could not be started.
+    package struct Failure: Error {
+        /// The value of `errno`.
+        package let code: Int32
+    }
+
+    /// The process id.
+    package let identifier: pid_t
+    private let output: Int32
+
+    /// Runs code that blocks on a thread of its own: tasks run on the threads of the global queues.
+    package static func run<Value: Sendable>(
+        _ body: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+        }
+    }
+
+    /// The path of a program that is built beside that of the tests.
+    package static func program(_ name: String) throws -> String {
+        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        return tests.prefix(through: tests.lastIndex(of: "/") ?? tests.startIndex) + name
+    }
+
+    /// Starts a program, which inherits no descriptor but standard input (empty), output (read here) and error.
+    /// - Parameter line: The program's path and its arguments.
+    package static func start(_ line: [String]) throws -> PipedProcess {
+        var ends: [Int32] = [-1, -1]
+        // A pair of sockets is a pipe that no other program inherits, also when it is started at this moment.
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw Failure(code: errno) }
+        defer { close(ends[1]) }
+
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe posix_spawnattr_setsigmask(&attributes, &signals)
+        unsafe sigaddset(&signals, SIGPIPE)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+        var words = unsafe line.map { unsafe strdup($0) } + [nil]
+        defer { unsafe words.forEach { unsafe free($0) } }
+        var identifier: pid_t = 0
+        let code = unsafe posix_spawn(&identifier, line[0], &actions, &attributes, &words, environ)
+        guard code == 0 else {
+            close(ends[0])
+            throw Failure(code: code)
+        }
+        return PipedProcess(identifier: identifier, output: ends[0])
+    }
+
+    /// The next bytes of its output; none when there will be no more.
+    package func read(upTo count: Int = 65_536) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, length in
+            repeat {
+                length = unsafe Glibc.read(output, buffer.baseAddress, count)
+            } while length < 0 && errno == EINTR
+            length = max(length, 0)
+        }
+    }
+
+    /// The rest of its output.
+    package func readToEnd() -> [UInt8] {
+        var bytes: [UInt8] = []
+        while case let more = read(), !more.isEmpty { bytes += more }
+        return bytes
+    }
+
+    /// Waits for its end. Call it once, last.
+    package func end() -> End {
+        close(output)
+        var status: Int32 = 0
+        while unsafe waitpid(identifier, &status, 0) < 0, errno == EINTR {}
+        let signal = status & 0x7f
+        return End(status: signal == 0 ? (status >> 8) & 0xff : signal, isSignal: signal != 0)
+    }
+
+    /// Ends it by SIGKILL.
+    package func kill() { Glibc.kill(identifier, SIGKILL) }
+}
