@@ -2,7 +2,7 @@
 
 SWIFT ?= swift
 SOURCES := Package.swift Sources Tests Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/*/Package.swift) \
-	$(wildcard Benchmarks/Sources Benchmarks/Soak/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Cache/Sources/CacheStore Benchmarks/Hello Benchmarks/Dependencies)
+	$(wildcard Benchmarks/Sources Benchmarks/Soak/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Cache/Sources/CacheStore Benchmarks/Hello Benchmarks/HelloPeer Benchmarks/Dependencies) Examples
 export SWIFT TIME ENTRY INPUT JOBS
 
 # Tests that run at once. Swift's pool has a thread for each processor; hundreds of tests on two of them would make each
@@ -22,7 +22,7 @@ COUNT ?=
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-traits bench soak compare-curl fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
+.PHONY: help demo test test-traits examples bench soak compare-curl fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,10 @@ test: ## Run all tests, also against nginx, Apache, httpbin, squid and others (F
 test-traits: ## Run the tests of what the package traits Brotli, Zstandard, Metrics, Tracing and ImageDecoding add, with these on
 	@Scripts/install.sh traits
 	@MARTLET_TEST_TARGETS=$(TRAITS_TARGETS) Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits Brotli,Zstandard,Metrics,Tracing,ImageDecoding --scratch-path .build-traits
+
+examples: ## Run the tests of the packages in Examples, which use what is public
+	@Scripts/install.sh build
+	@$(SWIFT) test --disable-xctest --package-path Examples/CircuitBreaker
 
 bench: ## Measure Martlet beside its peers, in turns (QUICK=1 in minutes; ONLY='small-*' WITH='martlet*,wrk' ROUNDS=3 SECONDS=2)
 	@Scripts/install.sh bench

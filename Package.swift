@@ -27,10 +27,17 @@ let inMemoryTracing = Target.Dependency.product(
     name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"]))
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
+/// The features above the core, of which each program takes those that it imports.
+let features: [Target.Dependency] = [
+    "MartletAuthentication", "MartletCookies", "MartletNetwork", "MartletCaching", "MartletHosts",
+    "MartletStreams", "MartletDiagnostics", "MartletCoding",
+]
+
 let package = Package(
     name: "martlet",
     products: [
         .library(name: "Martlet", targets: ["Martlet"]),
+        .library(name: "MartletCore", targets: ["MartletCore"]),
         .library(name: "MartletXML", targets: ["MartletXML"]),
         .library(name: "MartletImages", targets: ["MartletImages"]),
         .library(name: "MartletTesting", targets: ["MartletTesting"]),
@@ -69,46 +76,94 @@ let package = Package(
         .target(
             name: "MartletTransport", dependencies: ["COpenSSL", "CLinux", deque, heap], swiftSettings: strict
         ),
-        .target(name: "MartletStorage", dependencies: ["CLinux", "CZlib"], swiftSettings: strict),
+        .target(name: "MartletStorage", dependencies: ["CZlib", "CLinux"], swiftSettings: strict),
         .target(
             name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport", deque],
             swiftSettings: strict),
         .target(
             name: "MartletCache", dependencies: ["MartletWire", "MartletStorage"], swiftSettings: strict),
         .target(
-            name: "MartletClient",
+            name: "MartletCore",
             dependencies: [
-                "MartletCache", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage",
-                "CZlib",
-                httpTypes,
-                logging,
-                deque, systemPackage, metrics, tracing,
+                "CZlib", "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections", httpTypes,
+                logging, deque, systemPackage, metrics, tracing,
                 .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
                 .target(name: "CZstd", condition: .when(traits: ["Zstandard"])),
             ],
             swiftSettings: strict),
         .target(
-            name: "MartletDownloads",
+            name: "MartletAuthentication",
+            dependencies: ["MartletTransport", "MartletStorage", "MartletCore", httpTypes, systemPackage],
+            swiftSettings: strict),
+        .target(
+            name: "MartletCookies",
             dependencies: [
-                "MartletClient", "MartletConnections", "MartletWire", "MartletTransport", "MartletStorage",
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections", "MartletCore",
+                httpTypes, systemPackage,
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "MartletNetwork",
+            dependencies: ["MartletTransport", "MartletConnections", "MartletCore", systemPackage],
+            swiftSettings: strict),
+        .target(
+            name: "MartletCaching",
+            dependencies: [
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections", "MartletCache",
+                "MartletCore", "MartletAuthentication", "MartletCookies", "MartletNetwork", httpTypes,
+                logging, systemPackage,
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "MartletHosts",
+            dependencies: [
+                "MartletTransport", "MartletCore", "MartletAuthentication", "MartletNetwork", httpTypes,
+                systemPackage,
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "MartletStreams",
+            dependencies: ["MartletTransport", "MartletStorage", "MartletCore", httpTypes, systemPackage],
+            swiftSettings: strict),
+        .target(
+            name: "MartletDiagnostics",
+            dependencies: ["MartletWire", "MartletTransport", "MartletCore", httpTypes, systemPackage],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "MartletCoding",
+            dependencies: [
+                "MartletTransport", "MartletCache", "MartletCore", "MartletCookies", "MartletNetwork",
+                "MartletCaching", httpTypes,
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "MartletDownloads",
+            dependencies: features + [
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections", "MartletCore",
                 systemPackage,
             ],
             swiftSettings: strict),
         .target(
             name: "MartletOffline",
-            dependencies: [
-                "MartletClient", "MartletCache", "MartletTransport", "MartletStorage", systemPackage, deque,
+            dependencies: features + [
+                "MartletTransport", "MartletStorage", "MartletCache", "MartletCore", systemPackage, deque,
                 heap,
             ],
             swiftSettings: strict),
         .target(
-            name: "Martlet", dependencies: ["MartletClient", "MartletDownloads", "MartletOffline"],
+            name: "Martlet",
+            dependencies: features + [
+                "MartletStorage", "MartletCache", "MartletCore", "MartletDownloads", "MartletOffline",
+            ],
             swiftSettings: strict),
-        .target(name: "MartletXML", dependencies: ["MartletClient", "CExpat"], swiftSettings: strict),
+        .target(
+            name: "MartletXML", dependencies: ["CExpat", "MartletCore", "MartletStreams"],
+            swiftSettings: strict),
         .target(
             name: "MartletImages",
             dependencies: [
-                "MartletClient",
+                "MartletCore", "MartletNetwork", "MartletCaching",
                 .target(name: "CPng", condition: .when(traits: ["ImageDecoding"])),
                 .target(name: "CTurboJPEG", condition: .when(traits: ["ImageDecoding"])),
             ],
@@ -116,22 +171,21 @@ let package = Package(
         .target(
             name: "MartletTesting",
             dependencies: [
-                "COpenSSL", "MartletWire", "MartletTransport", "MartletStorage", "MartletClient",
-                systemPackage,
+                "COpenSSL", "MartletWire", "MartletTransport", "MartletStorage", "MartletCore", systemPackage,
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "MartletCLI",
-            dependencies: [
-                "Martlet", "MartletDownloads", "MartletClient", "MartletTesting", "MartletCache",
-                "MartletStorage", "MartletTransport", "MartletWire", argumentParser, httpTypes, systemPackage,
+            dependencies: features + [
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletCore",
+                "MartletDownloads", "Martlet", "MartletTesting", argumentParser, httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         // What the fuzzer checks, as functions of bytes, so that the tests replay it without the fuzzer.
         .target(
             name: "MartletFuzzing",
-            dependencies: [
-                "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletClient",
+            dependencies: features + [
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletCore",
                 "MartletDownloads", "MartletOffline", "MartletXML", "MartletImages", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
@@ -139,7 +193,8 @@ let package = Package(
         .target(
             name: "MartletTestSupport",
             dependencies: [
-                "MartletTesting", "MartletClient", "MartletStorage", "MartletTransport", "MartletWire",
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletCore", "MartletCaching",
+                "MartletTesting",
             ],
             path: "Tests/MartletTestSupport", swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),
@@ -147,7 +202,7 @@ let package = Package(
             name: "MartletTransportTests", dependencies: ["MartletTransport", "MartletTesting"],
             swiftSettings: strict),
         .testTarget(
-            name: "MartletConnectionsTests", dependencies: ["MartletConnections", "MartletTransport"],
+            name: "MartletConnectionsTests", dependencies: ["MartletTransport", "MartletConnections"],
             swiftSettings: strict),
         .testTarget(
             name: "MartletStorageTests", dependencies: ["MartletStorage", "MartletTestSupport"],
@@ -155,21 +210,21 @@ let package = Package(
         .testTarget(
             name: "MartletCacheTests",
             dependencies: [
-                "MartletCache", "MartletCacheChild", "MartletStorage", "MartletTesting", "MartletTestSupport",
-                "MartletWire",
+                "MartletWire", "MartletStorage", "MartletCache", "MartletTesting", "MartletTestSupport",
+                "MartletCacheChild",
             ],
             swiftSettings: strict),
         // A process of its own for the tests of the cache, to share a folder with and to be killed.
         .executableTarget(
-            name: "MartletCacheChild", dependencies: ["MartletCache", "MartletStorage", "MartletWire"],
+            name: "MartletCacheChild", dependencies: ["MartletWire", "MartletStorage", "MartletCache"],
             path: "Tests/MartletCacheChild", swiftSettings: strict),
         .testTarget(
             name: "MartletClientTests",
-            dependencies: [
-                "Martlet", "MartletClient", "MartletClientChild", "MartletTesting", "MartletTestSupport",
-                "CZlib",
-                "MartletTransport", "MartletCache", "MartletConnections", "MartletStorage", "MartletWire",
-                systemPackage, httpTypes, logging, metrics, metricsTestKit, tracing, inMemoryTracing,
+            dependencies: features + [
+                "CZlib", "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections",
+                "MartletCache", "MartletCore", "Martlet", "MartletTesting", "MartletTestSupport",
+                "MartletClientChild", systemPackage, httpTypes, logging, metrics, metricsTestKit, tracing,
+                inMemoryTracing,
             ],
             swiftSettings: strict),
         // A process of its own for the tests of sessions, to share a cache's folder with and to be killed.
@@ -178,24 +233,25 @@ let package = Package(
             path: "Tests/MartletClientChild", swiftSettings: strict),
         .testTarget(
             name: "MartletDownloadsTests",
-            dependencies: [
-                "Martlet", "MartletDownloads", "MartletDownloadsChild", "MartletClient", "MartletTesting",
-                "MartletTestSupport", "MartletConnections", "MartletTransport", "MartletStorage",
-                "MartletWire", systemPackage,
+            dependencies: features + [
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections", "MartletCore",
+                "MartletDownloads", "Martlet", "MartletTesting", "MartletTestSupport",
+                "MartletDownloadsChild", systemPackage,
             ],
             swiftSettings: strict),
         // A process of its own for the tests of downloads, to share a folder with and to be killed.
         .executableTarget(
             name: "MartletDownloadsChild",
             dependencies: [
-                "Martlet", "MartletDownloads", "MartletStorage", "MartletTestSupport", systemPackage,
+                "MartletStorage", "MartletDownloads", "Martlet", "MartletTestSupport", systemPackage,
             ],
             path: "Tests/MartletDownloadsChild", swiftSettings: strict),
         .testTarget(
             name: "MartletOfflineTests",
             dependencies: [
-                "Martlet", "MartletOffline", "MartletOfflineChild", "MartletClient", "MartletTesting",
-                "MartletTestSupport", "MartletTransport", "MartletStorage", systemPackage,
+                "MartletTransport", "MartletStorage", "MartletCore", "MartletCookies", "MartletHosts",
+                "MartletOffline", "Martlet", "MartletTesting", "MartletTestSupport", "MartletOfflineChild",
+                systemPackage,
             ],
             swiftSettings: strict),
         // A process of its own for the tests of the offline queue, to be killed while it sends.
@@ -204,32 +260,34 @@ let package = Package(
             path: "Tests/MartletOfflineChild", swiftSettings: strict),
         .testTarget(
             name: "MartletXMLTests",
-            dependencies: ["MartletXML", "MartletClient", "MartletTesting", "MartletTestSupport"],
+            dependencies: ["MartletCore", "MartletXML", "MartletTesting", "MartletTestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "MartletImagesTests",
-            dependencies: ["MartletImages", "MartletClient", "MartletTesting", "MartletTestSupport"],
+            dependencies: [
+                "MartletCore", "MartletCaching", "MartletImages", "MartletTesting", "MartletTestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "MartletTestingTests",
-            dependencies: ["MartletTesting", "MartletTransport", "MartletWire", systemPackage],
+            dependencies: ["MartletWire", "MartletTransport", "MartletTesting", systemPackage],
             swiftSettings: strict),
         .testTarget(
             name: "MartletFuzzingTests",
-            dependencies: ["MartletFuzzing", "MartletWire", "MartletClient"], swiftSettings: strict),
+            dependencies: ["MartletFuzzing"], swiftSettings: strict),
         .testTarget(
             name: "MartletCLITests",
             dependencies: [
-                "MartletCLI", "Martlet", "MartletClient", "MartletDownloads", "MartletOffline",
-                "MartletTesting", "MartletWire", httpTypes, systemPackage,
+                "MartletWire", "MartletCore", "MartletCaching", "MartletStreams", "MartletDownloads",
+                "MartletOffline", "Martlet", "MartletTesting", "MartletCLI", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Martlet", "MartletXML", "MartletImages", "MartletTesting", "MartletTestSupport",
-                "MartletCLI",
-                "MartletCache", "MartletStorage", "MartletWire", systemPackage,
+                "MartletWire", "MartletStorage", "MartletCache", "MartletXML", "MartletImages", "Martlet",
+                "MartletTesting", "MartletCLI",
+                "MartletTestSupport", systemPackage,
             ],
             swiftSettings: strict),
     ]

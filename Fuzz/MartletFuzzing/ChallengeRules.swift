@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 import MartletWire
 
 /// What holds for every field that names challenges, or is said to.

@@ -1,4 +1,5 @@
-import MartletClient
+import MartletAuthentication
+import MartletCore
 import MartletWire
 
 /// A call whose server answers with challenges that were made up.
@@ -34,7 +35,7 @@ struct ChallengedCall {
             handler: hasHandler ? handler : nil)
         let party: AuthenticationParty = input.isSet(2, at: 1) ? .proxy : .origin
         machine = AuthenticationMachine(
-            party: party, settings: settings, memory: AuthenticationMemory(),
+            party: party, sources: settings.sources, memory: AuthenticationMemory(),
             nonces: ClientNonceSource { Array("cnonce".utf8) })
         guard let url = try? HTTPURL("http://a/x/y?q"), let other = try? HTTPURL("http://b/x/y?q") else {
             throw FuzzFinding("the addresses do not parse")

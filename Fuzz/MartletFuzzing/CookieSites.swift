@@ -1,4 +1,7 @@
-import MartletClient
+import MartletCaching
+import MartletCookies
+import MartletCore
+import MartletHosts
 import MartletWire
 
 /// Sites that set cookies, and what may come of it.

@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 /// What a content decoder made of an input: all its output, and the error it ended with, if it did.
 struct DecodedBody: Equatable {

@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCore
+import MartletStreams
 
 /// A stream of events read in the plainest way: the whole at once, line by line, without bounds.
 struct PlainEventStream {

@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletDiagnostics
 import MartletTransport
 import MartletWire
 

@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCore
+import MartletHosts
 import MartletWire
 
 /// What holds for every address that parses.

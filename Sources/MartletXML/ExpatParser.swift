@@ -12,7 +12,7 @@ import CExpat
 /// `@unchecked Sendable`: only one ``XMLEventParser`` refers to it, which cannot be copied and which one task uses at a time.
 @safe final class ExpatParser: @unchecked Sendable {
     /// The result of reading a slice.
-    enum Outcome {
+    package enum Outcome {
         /// All of it was read.
         case complete
         /// A new parser was created. Reading continues at the byte offset.

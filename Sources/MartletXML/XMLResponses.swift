@@ -1,4 +1,5 @@
-public import MartletClient
+public import MartletCore
+import MartletStreams
 
 /// Decodes a response to an ``XMLTree``; `.xml` where a decoder is expected.
 public struct XMLResponseDecoder: ResponseDecoder {

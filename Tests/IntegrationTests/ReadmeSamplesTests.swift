@@ -10,9 +10,10 @@ struct ReadmeSamplesTests {
     }
 
     private let readme = "README.md"
-    private static let samples = ["Client", "Downloads", "Offline", "XML", "Images"].map {
-        "Tests/Martlet\($0)Tests/Samples"
-    }
+    private static let samples =
+        ["Client", "Downloads", "Offline", "XML", "Images"].map {
+            "Tests/Martlet\($0)Tests/Samples"
+        } + ["Examples/CircuitBreaker/Sources"]
     private static let pages = "Sources/Martlet/Martlet.docc"
 
     @Test("Each marked block stands verbatim in the compiled samples")

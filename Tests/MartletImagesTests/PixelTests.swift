@@ -1,5 +1,6 @@
 #if ImageDecoding
-    import MartletClient
+    import MartletCaching
+    import MartletCore
     import MartletImages
     import MartletTesting
     import Testing

@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 extension SessionConfiguration {
     /// For a machine that is busy with other tests, where a handshake may take long.

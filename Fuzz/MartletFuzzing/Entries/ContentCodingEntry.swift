@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 extension FuzzEntry {
     /// A compressed body.

@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 extension FuzzEntry {
     /// A value of Content-Disposition, and the same bytes as a name that a peer proposes.

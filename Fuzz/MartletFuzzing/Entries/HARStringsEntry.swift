@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCore
+import MartletDiagnostics
 
 extension FuzzEntry {
     /// Bytes as a string of a HAR log.

@@ -1,5 +1,5 @@
 import HTTPTypes
-import MartletClient
+import MartletCore
 import MartletWire
 
 extension FuzzEntry {

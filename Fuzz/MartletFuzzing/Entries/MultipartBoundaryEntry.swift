@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 extension FuzzEntry {
     /// A form of parts in memory: name, file name, a field of its own, and content, between NULs, part after part.

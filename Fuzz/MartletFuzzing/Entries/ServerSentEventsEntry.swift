@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCore
+import MartletStreams
 
 extension FuzzEntry {
     /// A stream of server-sent events, and its lines.

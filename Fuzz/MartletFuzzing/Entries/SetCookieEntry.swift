@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCaching
+import MartletCookies
+import MartletCore
 
 extension FuzzEntry {
     /// Cookies: what sites set, files of both formats, lists of public suffixes. The control says which.

@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 extension FuzzEntry {
     /// An address, and behind an LF a reference found at it.

@@ -79,7 +79,7 @@ struct BatchConnection: Hashable, Sendable {
     /// A file of authorities that alone are trusted.
     var authorityFile: String?
     /// Whether the session's cookies are sent, and those that come kept; without them, requests take a shorter way.
-    var usesCookies = false
+    package var usesCookies = false
 
     /// `host:port:address:port`.
     static func redirection(_ text: String) throws(BatchFault) -> ConnectRedirection {

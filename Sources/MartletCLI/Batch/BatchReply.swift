@@ -40,7 +40,7 @@ enum BatchReply {
         case .cache: "cache"
         case .validatedCache: "validated"
         case .staleCache: "stale"
-        case .middleware: "middleware"
+        default: source.rawValue
         }
     }
 

@@ -31,7 +31,7 @@ struct BatchRequest: Sendable {
     var redirectSchemes = Set(HTTPURL.Scheme.allCases)
     var identity: CallerIdentity?
     var retryCount = 0
-    var cacheMode = CacheMode.standard
+    package var cacheMode = CacheMode.standard
 
     /// Reads a line. The number is kept even if the rest is refused.
     static func read(_ line: [UInt8]) -> (sequence: JSONValue, request: Result<BatchRequest, BatchFault>) {

@@ -1,7 +1,12 @@
 import FoundationEssentials
 import HTTPTypes
 import Martlet
-import MartletClient
+import MartletAuthentication
+import MartletCookies
+import MartletCore
+import MartletDiagnostics
+import MartletHosts
+import MartletStreams
 import MartletDownloads
 import SystemPackage
 

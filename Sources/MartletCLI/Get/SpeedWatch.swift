@@ -88,7 +88,7 @@ extension Transfer {
 /// Whether a transfer that failed is tried again, and after how long: curl's rules for `--retry` and its kin.
 struct RetryPlan: Hashable, Sendable {
     /// What came of a try.
-    enum Outcome: Hashable, Sendable {
+    package enum Outcome: Hashable, Sendable {
         /// An answer; whether its status is an error that was asked for, and the wait that it asks for, in `Retry-After`.
         case status(Int, isError: Bool = false, retryAfter: Duration?)
         /// A failure.

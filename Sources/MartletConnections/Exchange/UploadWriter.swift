@@ -9,7 +9,7 @@ import Synchronization
 /// waiting for each other, and what lets an early refusal be seen (RFC 9112 §9.5).
 final class UploadWriter: Sendable {
     /// How the writing ended.
-    enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         /// Everything was written.
         case finished
         /// Told to stop, or not to begin.

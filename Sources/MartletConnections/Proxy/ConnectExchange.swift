@@ -7,7 +7,7 @@ package import MartletWire
 /// the stream for whoever uses the tunnel.
 struct ConnectExchange {
     /// How it ended.
-    enum Outcome {
+    package enum Outcome {
         /// The tunnel stands; what the proxy said of it, interim heads first.
         case open([ResponseHead])
         /// The proxy said something else; whether it may be asked again on this connection.

@@ -1,4 +1,6 @@
-public import MartletClient
+import MartletCaching
+public import MartletCore
+public import MartletStreams
 import MartletTransport
 
 /// What the bytes of a file must come to under a hash function.

@@ -1,11 +1,13 @@
-public import MartletClient
+import MartletCaching
+public import MartletCore
+import MartletStreams
 import MartletTransport
 public import SystemPackage
 
 /// A download that one holds: what it is doing, how far it has come, and the means to stop it and to let it go on.
 ///
 /// It keeps no connection and no file open when it does not run. Letting go of it changes nothing; one that was begun by
-/// ``MartletClient/HTTPSession/beginDownload(_:to:options:)`` runs on.
+/// ``MartletCore/HTTPSession/beginDownload(_:to:options:)`` runs on.
 public final class Download: Sendable {
     /// What a download's handle asks of whoever runs it.
     package protocol Controller: Sendable {
@@ -62,7 +64,7 @@ public final class Download: Sendable {
     public var events: EventSequence<DownloadEvent> { status.events.subscribe() }
 
     /// The file, once it is there. Waits through pauses.
-    /// - Throws: The ``MartletClient/HTTPError`` that ended it; `CancellationError` when it was cancelled, or the task that awaits it.
+    /// - Throws: The ``MartletCore/HTTPError`` that ended it; `CancellationError` when it was cancelled, or the task that awaits it.
     public var value: DownloadResult {
         get async throws {
             for await state in states {
@@ -83,7 +85,7 @@ public final class Download: Sendable {
     /// Goes on after a pause or a failure. Nothing where it runs.
     /// - Parameter url: Where the file is now, such as a freshly signed URL; `nil` for where it was. What has come is kept
     ///   where the validators are the same there.
-    /// - Throws: An ``MartletClient/HTTPError`` where it is over, or the URL cannot be parsed.
+    /// - Throws: An ``MartletCore/HTTPError`` where it is over, or the URL cannot be parsed.
     public func resume(from url: String? = nil) async throws {
         var place: HTTPURL?
         if let url { place = try HTTPURL(downloading: url) }

@@ -1,4 +1,6 @@
-public import MartletClient
+import MartletCaching
+public import MartletCore
+import MartletStreams
 public import MartletConnections
 package import MartletStorage
 package import MartletTransport
@@ -12,7 +14,7 @@ public import SystemPackage
 ///
 /// What is known of a download is written to the directory, for its owner alone, before ``add(_:to:options:priority:)``
 /// returns. Credentials are not: user names and passwords of URLs, the fields `Authorization`, `Proxy-Authorization`, `Cookie`
-/// and `Set-Cookie`, and ``MartletClient/RequestOptions/authentication``. They last as long as the manager; a closure given to
+/// and `Set-Cookie`, and ``MartletCore/RequestOptions/authentication``. They last as long as the manager; a closure given to
 /// the initialiser adds them at each run, in each process.
 ///
 /// Letting go of the manager and of all handles stops the downloads, as ``close()`` does, without waiting.
@@ -184,7 +186,7 @@ public enum DownloadEvent: Sendable {
     case verifying
     /// The file has its name.
     case finished(DownloadResult)
-    /// It is over without the file, for this run. What has come is kept where ``MartletClient/HTTPError/keptByteCount`` says so.
+    /// It is over without the file, for this run. What has come is kept where ``MartletCore/HTTPError/keptByteCount`` says so.
     case failed(HTTPError)
     /// It was paused, and what has come is kept.
     case paused

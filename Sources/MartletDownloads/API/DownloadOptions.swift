@@ -1,4 +1,7 @@
-public import MartletClient
+import MartletStreams
+import MartletCoding
+public import MartletCore
+import MartletDiagnostics
 public import MartletConnections
 public import SystemPackage
 
@@ -148,7 +151,7 @@ extension DownloadOptions: Codable {
 /// How often and when a download tries again after a failure that may pass.
 ///
 /// Counted are failures since the last byte that was new: a download that gets ahead may fail any number of times. Passing
-/// failures are those of ``MartletClient/RetryPolicy``, a stall, and the statuses 408, 425, 429, 500, 502, 503 and 504. Before each
+/// failures are those of ``MartletCore/RetryPolicy``, a stall, and the statuses 408, 425, 429, 500, 502, 503 and 504. Before each
 /// try passes a random part of a span that doubles (full jitter), or what `Retry-After` says.
 public struct DownloadRetry: Hashable, Sendable, Codable {
     /// How many failures in a row are borne; 5 by default, 0 for none.

@@ -1,4 +1,5 @@
-public import MartletClient
+import MartletCaching
+public import MartletCore
 public import SystemPackage
 
 extension HTTPSession {

@@ -1,4 +1,5 @@
-package import MartletClient
+package import MartletCore
+import MartletHosts
 
 /// The names beside a target under which a download keeps what has come of it.
 package struct PartNames: Hashable, Sendable {

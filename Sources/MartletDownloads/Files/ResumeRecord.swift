@@ -1,4 +1,7 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletHosts
+import MartletStreams
 package import MartletStorage
 package import MartletTransport
 import MartletWire

@@ -1,4 +1,7 @@
-package import MartletClient
+import MartletCaching
+package import MartletCore
+import MartletDiagnostics
+import MartletNetwork
 package import MartletConnections
 package import MartletTransport
 

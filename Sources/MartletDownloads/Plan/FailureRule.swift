@@ -1,4 +1,4 @@
-package import MartletClient
+package import MartletCore
 package import MartletConnections
 
 /// What is done about a transfer that failed.

@@ -1,4 +1,5 @@
-package import MartletClient
+package import MartletCore
+import MartletHosts
 package import MartletStorage
 import MartletTransport
 import SystemPackage

@@ -1,4 +1,5 @@
-package import MartletClient
+package import MartletCore
+import MartletHosts
 package import SystemPackage
 
 /// What is known of a download of a manager's, and what of it outlives the process.

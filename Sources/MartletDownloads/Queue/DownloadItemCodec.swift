@@ -1,5 +1,8 @@
 import FoundationEssentials
-package import MartletClient
+import MartletCaching
+package import MartletCore
+import MartletHosts
+import MartletStreams
 package import MartletStorage
 import SystemPackage
 

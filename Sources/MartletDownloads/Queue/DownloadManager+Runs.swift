@@ -1,4 +1,8 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletDiagnostics
+import MartletHosts
+import MartletStreams
 import MartletConnections
 import MartletTransport
 import SystemPackage

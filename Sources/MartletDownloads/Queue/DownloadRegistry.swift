@@ -1,4 +1,4 @@
-package import MartletClient
+package import MartletCore
 package import MartletConnections
 import Synchronization
 package import SystemPackage

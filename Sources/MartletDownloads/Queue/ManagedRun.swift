@@ -1,4 +1,7 @@
-public import MartletClient
+public import MartletCore
+import MartletDiagnostics
+import MartletHosts
+import MartletStreams
 import MartletConnections
 import MartletTransport
 import Synchronization
@@ -7,7 +10,7 @@ public import SystemPackage
 /// One run of a managed download: what makes it stop, and what waits for its end.
 final class ManagedRun: Sendable {
     /// How it ended.
-    enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         case finished(DownloadResult)
         case failed(HTTPError)
         /// Its task was cancelled, with what has come kept.
@@ -187,7 +190,7 @@ extension DownloadManager {
     ///   - limits: How much is done at once.
     ///   - prepare: Called at the beginning of each run with the fields of its requests and the place of the file, to add
     ///     what is not kept on disk, such as `Authorization`; what it throws fails the download.
-    /// - Throws: An ``MartletClient/HTTPError``: `.alreadyInProgress` where another manager has the directory, in this process
+    /// - Throws: An ``MartletCore/HTTPError``: `.alreadyInProgress` where another manager has the directory, in this process
     ///   or another one; `.fileFailed` where it belongs to another user, others may write to it, or it cannot be used.
     public init(
         session: HTTPSession, directory: FilePath, limits: DownloadLimits = DownloadLimits(),
@@ -205,7 +208,7 @@ extension DownloadManager {
     ///
     /// - Parameters:
     ///   - directory: The folder; else as ``init(session:directory:limits:prepare:)``.
-    ///   - configuration: The session's; ``MartletClient/SessionConfiguration/background`` by default.
+    ///   - configuration: The session's; ``MartletCore/SessionConfiguration/background`` by default.
     ///   - limits: How much is done at once.
     ///   - prepare: As with that initialiser.
     /// - Throws: As that initialiser.

@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletStreams
 import MartletStorage
 import MartletTransport
 import Synchronization

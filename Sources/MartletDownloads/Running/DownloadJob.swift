@@ -1,5 +1,11 @@
 import Glibc
-package import MartletClient
+import MartletAuthentication
+import MartletCaching
+import MartletCoding
+package import MartletCore
+import MartletDiagnostics
+import MartletHosts
+import MartletNetwork
 package import MartletConnections
 package import MartletStorage
 package import MartletTransport

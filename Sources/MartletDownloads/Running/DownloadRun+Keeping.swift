@@ -1,5 +1,7 @@
 import Glibc
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletStreams
 import MartletStorage
 import MartletTransport
 import Synchronization

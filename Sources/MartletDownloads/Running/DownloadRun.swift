@@ -1,4 +1,8 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletDiagnostics
+import MartletNetwork
+import MartletStreams
 import MartletStorage
 import MartletTransport
 import Synchronization
@@ -20,7 +24,7 @@ final class DownloadRun: Sendable {
     }
 
     /// How a run ended.
-    enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         /// All bytes are there.
         case complete
         case failed(HTTPError)

@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCore
+import MartletStreams
 import Synchronization
 import SystemPackage
 

@@ -1,7 +1,7 @@
-public import MartletClient
+public import MartletCore
 
 #if ImageDecoding
-    public import MartletClient
+    public import MartletCore
 
     /// Makes a ``PixelImage`` of an answer: `.image` where a decoder is asked for.
     public struct ImageResponseDecoder: ResponseDecoder {
@@ -99,7 +99,9 @@ extension ResponseBody {
 }
 
 #if ImageDecoding
-    public import MartletClient
+    public import MartletCaching
+    public import MartletCore
+    public import MartletNetwork
 
     extension DecodedCache where Value == PixelImage {
         /// A cache of images, or of thumbnails, which cost four bytes a pixel; the format is told by the bytes.

@@ -1,4 +1,4 @@
-public import MartletClient
+public import MartletCore
 
 /// What an ``OfflineQueue`` knows of a request that it holds.
 public struct OfflineEntry: Sendable {

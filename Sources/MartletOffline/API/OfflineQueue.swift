@@ -1,6 +1,11 @@
 import FoundationEssentials
 import MartletCache
-public import MartletClient
+import MartletCaching
+public import MartletCore
+import MartletDiagnostics
+import MartletHosts
+import MartletNetwork
+import MartletStreams
 package import MartletStorage
 import MartletTransport
 public import SystemPackage
@@ -116,7 +121,7 @@ public actor OfflineQueue {
     ///   - options: How it works.
     ///   - credentials: What adds to requests what is not stored with them; `nil` for nothing but what the session adds. Where
     ///     it is `nil`, the secret fields of a request are sent with it as long as the process lasts that submitted it.
-    /// - Throws: An ``MartletClient/HTTPError``: `.alreadyInProgress` where another queue has the directory, in this process or
+    /// - Throws: An ``MartletCore/HTTPError``: `.alreadyInProgress` where another queue has the directory, in this process or
     ///   another one; `.fileFailed` where it belongs to another user or others may write to it, or it cannot be used.
     public init(
         session: HTTPSession, directory: FilePath = OfflineQueue.defaultDirectory,
@@ -246,7 +251,7 @@ public actor OfflineQueue {
 
     /// Lets a dead or uncertain request be sent again, in its old place; one that waits, at once. One whose time was up has as
     /// long again.
-    /// - Throws: An ``MartletClient/HTTPError`` with the code `.invalidRequest` where there is no such request, or it is being
+    /// - Throws: An ``MartletCore/HTTPError`` with the code `.invalidRequest` where there is no such request, or it is being
     ///   sent; `.fileFailed` or `.diskFull` where that cannot be written down.
     public func retry(_ id: OfflineID) async throws {
         try checkOpen()
@@ -294,7 +299,7 @@ public actor OfflineQueue {
 
     /// Takes a request out of the queue, whatever becomes of it; one that is being sent is cancelled, and may have taken
     /// effect. Returns when it is out.
-    /// - Throws: An ``MartletClient/HTTPError`` with the code `.invalidRequest` where there is no such request, or its end is
+    /// - Throws: An ``MartletCore/HTTPError`` with the code `.invalidRequest` where there is no such request, or its end is
     ///   just being written down; `CancellationError` when the task is cancelled, or the queue is closed before it is out.
     public func drop(_ id: OfflineID) async throws {
         try checkOpen()

@@ -1,4 +1,5 @@
-public import MartletClient
+public import MartletCore
+public import MartletNetwork
 
 /// How an ``OfflineQueue`` works.
 public struct OfflineQueueOptions: Sendable {
@@ -166,7 +167,7 @@ extension HTTPSession {
     ///   queue's.
     /// - Returns: The answer, whatever its status, and the queue keeps nothing; or a ticket, where no connection could be
     ///   opened, or the answer was one after which a queue tries again (``OfflineQueue``): its events tell the rest.
-    /// - Throws: As ``OfflineQueue/submit(_:body:as:)``; an ``MartletClient/HTTPError`` where the request may or may not have
+    /// - Throws: As ``OfflineQueue/submit(_:body:as:)``; an ``MartletCore/HTTPError`` where the request may or may not have
     ///   taken effect and must not be sent again: the queue keeps nothing of it then. `CancellationError` when the task is
     ///   cancelled: the queue keeps nothing of it, and it may have been sent.
     public nonisolated func send(

@@ -1,4 +1,4 @@
-public import MartletClient
+public import MartletCore
 public import SystemPackage
 
 /// How a request stands in an ``OfflineQueue``.
@@ -79,7 +79,7 @@ public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(id): \(method.rawValue) \(url.redacted)" }
 }
 
-/// What came of a request that may be frozen (``MartletClient/HTTPSession/send(_:body:options:whenOffline:)``).
+/// What came of a request that may be frozen (``MartletCore/HTTPSession/send(_:body:options:whenOffline:)``).
 public enum OfflineOutcome: Sendable {
     /// It was answered; the status may be any.
     case answered(HTTPExchange)

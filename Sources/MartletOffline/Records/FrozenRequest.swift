@@ -1,4 +1,6 @@
-package import MartletClient
+import MartletCaching
+package import MartletCore
+import MartletDiagnostics
 import MartletStorage
 package import MartletTransport
 

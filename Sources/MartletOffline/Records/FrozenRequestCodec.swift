@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletDiagnostics
 package import MartletStorage
 
 /// The form of a frozen request's file: a ``RecordEnvelope`` named `MRTo`, and what is known of the request.

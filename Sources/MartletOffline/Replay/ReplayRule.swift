@@ -1,4 +1,5 @@
-package import MartletClient
+import MartletCaching
+package import MartletCore
 
 /// What follows from an answer, or from none.
 ///

@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletHosts
 import MartletStorage
 import MartletTransport
 import Synchronization

@@ -1,5 +1,6 @@
 import MartletCache
-import MartletClient
+import MartletCaching
+import MartletCore
 import MartletTransport
 import SystemPackage
 

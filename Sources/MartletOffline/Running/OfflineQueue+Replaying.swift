@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletNetwork
 import MartletStorage
 import MartletTransport
 import SystemPackage

@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCaching
+import MartletCore
 import MartletStorage
 import MartletTransport
 

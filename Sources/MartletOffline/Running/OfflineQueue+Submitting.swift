@@ -1,4 +1,5 @@
-public import MartletClient
+import MartletCaching
+public import MartletCore
 import MartletStorage
 import MartletTransport
 import SystemPackage
@@ -12,7 +13,7 @@ extension OfflineQueue {
     ///     it is sent, unless the submission says otherwise.
     ///   - submission: How it stands in the queue.
     /// - Returns: The ticket, by which its events are told apart.
-    /// - Throws: An ``MartletClient/HTTPError``, with nothing left behind: `.limitExceeded` where the queue is full;
+    /// - Throws: An ``MartletCore/HTTPError``, with nothing left behind: `.limitExceeded` where the queue is full;
     ///   `.invalidURL`, `.invalidRequest`; `.diskFull`, `.fileFailed`; those of the body. `CancellationError`.
     @discardableResult
     public func submit(

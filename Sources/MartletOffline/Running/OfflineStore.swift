@@ -1,4 +1,7 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletDiagnostics
+import MartletHosts
 import MartletStorage
 import MartletTransport
 import Synchronization

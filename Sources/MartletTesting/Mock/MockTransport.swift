@@ -1,4 +1,4 @@
-public import MartletClient
+public import MartletCore
 package import MartletTransport
 
 /// A transport without sockets: every connection is a stream in memory, served by the code that serves

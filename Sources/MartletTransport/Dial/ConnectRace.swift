@@ -7,7 +7,7 @@ struct ConnectRace: Sendable {
     typealias Machine = ConnectRaceMachine<SocketAddress, TransportError>
 
     /// How the race ended.
-    struct Outcome: Sendable {
+    package struct Outcome: Sendable {
         /// The connection, or why there is none.
         var result: Result<any ByteStream, TransportError>
         /// The step that failed, where one did.

@@ -16,7 +16,7 @@ import COpenSSL
     }
 
     /// How a call ended.
-    enum Outcome {
+    package enum Outcome {
         case moved(Int)
         case paused(Pause)
         case endOfStream(isClean: Bool)

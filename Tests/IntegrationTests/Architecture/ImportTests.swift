@@ -19,6 +19,15 @@ struct ImportTests {
         #expect(makers == ["Sources/MartletCLI/ProgramSessions.swift"])
     }
 
+    @Test("No test blocks the threads that tasks run on, and no script of a test waits without a pause")
+    func testsDoNotBlock() throws {
+        let blocking = /\bProcess\(\)|DispatchQueue\.global\(\)\.async \{|\bdo :; done/
+        let found = try Repository.swiftFiles(below: "Tests").filter { file in
+            try !file.hasSuffix("/ImportTests.swift") && Repository.text(file).contains(blocking)
+        }
+        #expect(found.isEmpty)
+    }
+
     @Test("Each folder of sources is a target's, and each under Sources has a row in CONTRIBUTING")
     func rulesAreComplete() throws {
         let folders = Set(LayerRule.all.map(\.folder))
@@ -51,6 +60,9 @@ struct ImportTests {
             let heap = Target.Dependency.product(name: "HeapModule", package: "c")
             let metrics = Target.Dependency.product(
                 name: "CoreMetrics", package: "m", condition: .when(traits: ["Metrics"]))
+            let group: [Target.Dependency] = [
+                "CFirst", "Second",
+            ]
             let package = Package(
                 targets: [
                     .target(name: "CFirst"),
@@ -63,19 +75,23 @@ struct ImportTests {
                         ],
                         swiftSettings: strict),
                     .testTarget(name: "SecondTests", dependencies: ["Second"], swiftSettings: strict),
+                    .target(name: "Third", dependencies: group + [heap], swiftSettings: strict),
                     .executableTarget(
                         name: "Child", dependencies: [heap], path: "Tests/Child", swiftSettings: strict),
                 ]
             )
             """
         let rules = LayerRule.rules(of: manifest)
-        #expect(rules.map(\.target) == ["CFirst", "Second", "SecondTests", "Child"])
+        #expect(rules.map(\.target) == ["CFirst", "Second", "SecondTests", "Third", "Child"])
         #expect(
-            rules.map(\.folder) == ["Sources/CFirst", "Sources/Second", "Tests/SecondTests", "Tests/Child"])
+            rules.map(\.folder) == [
+                "Sources/CFirst", "Sources/Second", "Tests/SecondTests", "Sources/Third", "Tests/Child",
+            ])
         let second = try #require(rules.dropFirst().first)
         #expect(second.allowed == ["CFirst", "HeapModule", "CoreMetrics", "CBrotli"])
         let tests = try #require(rules.dropFirst(2).first)
         #expect(tests.allowed.isSuperset(of: ["Second", "Testing"]) && !tests.allowed.contains("HeapModule"))
+        #expect(rules.dropFirst(3).first?.allowed == ["CFirst", "Second", "HeapModule"])
         #expect(rules.last?.allowed.isSuperset(of: ["HeapModule", "Glibc"]) == true)
     }
 

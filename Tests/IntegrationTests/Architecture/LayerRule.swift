@@ -19,10 +19,16 @@ struct LayerRule {
         "MartletStorage": ["Glibc", "Synchronization"],
         "MartletConnections": ["Synchronization"],
         "MartletCache": ["Glibc", "Synchronization"],
-        "MartletClient": ["FoundationEssentials", "Synchronization"],
+        "MartletCore": ["FoundationEssentials", "Synchronization"],
+        "MartletCookies": ["FoundationEssentials", "Synchronization"],
+        "MartletNetwork": ["Synchronization"],
+        "MartletCaching": ["FoundationEssentials", "Synchronization"],
+        "MartletHosts": ["FoundationEssentials"],
+        "MartletStreams": ["Synchronization"],
+        "MartletDiagnostics": ["FoundationEssentials"],
         "MartletDownloads": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletOffline": ["FoundationEssentials", "Synchronization"],
-        "MartletTesting": ["FoundationEssentials", "Glibc", "Synchronization"],
+        "MartletTesting": ["FoundationEssentials", "Synchronization"],
         "MartletCLI": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletFuzzing": ["Synchronization"],
         "MartletFuzzer": ["Dispatch", "Glibc", "Synchronization"],
@@ -41,19 +47,27 @@ struct LayerRule {
         let product = /let (\w+) = Target\.Dependency\.product\(\s*name: "(\w+)"/
         let products = Dictionary(
             manifest.matches(of: product).map { (String($0.1), String($0.2)) }, uniquingKeysWith: { $1 })
+        // Names for lists of targets.
+        let group = /let (\w+): \[Target\.Dependency\] = \[([^\]]*)\]/
+        let groups = Dictionary(
+            manifest.matches(of: group).map { (String($0.1), $0.2) }, uniquingKeysWith: { $1 })
         let starts = manifest.matches(
             of: /\.(?:systemLibrary|target|executableTarget|testTarget)\(\s*name: "(\w+)"/)
         return starts.indices.map { index in
             let end = index + 1 < starts.count ? starts[index + 1].range.lowerBound : manifest.endIndex
             let text = manifest[starts[index].range.lowerBound..<end]
-            return LayerRule(String(starts[index].output.1), text, products)
+            return LayerRule(String(starts[index].output.1), text, products, groups)
         }
     }
 
-    private init(_ target: String, _ text: Substring, _ products: [String: String]) {
+    private init(
+        _ target: String, _ text: Substring, _ products: [String: String], _ groups: [String: Substring]
+    ) {
         let path = text.firstMatch(of: /path: "([^"]+)"/)?.output.1
         let isTest = text.hasPrefix(".testTarget") || path?.hasPrefix("Tests/") == true
-        let list = text.firstMatch(of: /dependencies: \[([^\]]*)\]/)?.output.1 ?? ""
+        let declaration = text.firstMatch(of: /dependencies: (?:(\w+) \+ )?\[([^\]]*)\]/)
+        let group = declaration?.output.1.flatMap { groups[String($0)] } ?? ""
+        let list = group + (declaration?.output.2 ?? "")
         let named = list.matches(of: /"(\w+)"/).map { String($0.output.1) }
         let words = list.split { !$0.isLetter }.compactMap { products[String($0)] }
         self.init(

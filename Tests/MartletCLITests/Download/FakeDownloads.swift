@@ -1,5 +1,7 @@
 import Martlet
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletStreams
 import MartletDownloads
 import SystemPackage
 import Synchronization

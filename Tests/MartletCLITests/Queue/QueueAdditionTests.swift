@@ -1,6 +1,6 @@
 import HTTPTypes
 import Martlet
-import MartletClient
+import MartletCore
 import Testing
 
 @testable import MartletCLI

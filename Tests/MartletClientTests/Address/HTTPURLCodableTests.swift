@@ -1,5 +1,5 @@
 import FoundationEssentials
-import MartletClient
+import MartletCore
 import Testing
 
 @Suite("Stored addresses")

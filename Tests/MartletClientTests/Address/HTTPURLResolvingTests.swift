@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 import Testing
 
 @Suite("References")

@@ -1,7 +1,8 @@
 import Martlet
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("Names beyond ASCII in TLS settings for single hosts")
 struct HostRuleNameTests {

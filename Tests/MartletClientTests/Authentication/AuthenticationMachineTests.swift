@@ -2,7 +2,8 @@ import MartletTransport
 import MartletWire
 import Testing
 
-@testable import MartletClient
+@testable import MartletAuthentication
+@testable import MartletCore
 
 @Suite("Who is calling: one call and its servers")
 struct AuthenticationMachineTests {

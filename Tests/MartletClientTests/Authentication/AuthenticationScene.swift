@@ -2,7 +2,8 @@ import MartletWire
 import Synchronization
 import Testing
 
-@testable import MartletClient
+@testable import MartletAuthentication
+@testable import MartletCore
 
 /// A call and its servers, without a network: what is sent is looked at, what is answered is a literal.
 struct AuthenticationScene {
@@ -16,7 +17,7 @@ struct AuthenticationScene {
         self.memory = memory
         flow = AuthenticationFlow(
             AuthenticationMachine(
-                party: party, settings: settings, memory: memory,
+                party: party, sources: settings.sources, memory: memory,
                 nonces: ClientNonceSource { Array("cnonce".utf8) }, firstOrigin: firstOrigin))
     }
 

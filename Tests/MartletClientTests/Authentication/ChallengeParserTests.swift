@@ -1,6 +1,7 @@
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
+@testable import MartletHosts
 
 /// Challenges as one line each, so that a test reads as what was sent and what came of it.
 private func read(_ values: String...) -> [String] {

@@ -1,6 +1,8 @@
 import Testing
 
-@testable import MartletClient
+@testable import MartletAuthentication
+@testable import MartletCore
+@testable import MartletHosts
 
 /// Credentials are for the origin they were given for. Each test follows a chain of redirects and looks at every request.
 @Suite("No credential leaves its origin")

@@ -1,8 +1,10 @@
 import FoundationEssentials
-import MartletClient
+import MartletAuthentication
+import MartletCore
 import Testing
 
-@testable import MartletClient
+@testable import MartletAuthentication
+@testable import MartletCore
 
 @Suite("Credentials")
 struct CredentialsTests {

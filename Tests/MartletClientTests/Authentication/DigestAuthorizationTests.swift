@@ -1,7 +1,7 @@
 import MartletTransport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
 
 /// A challenge of one field.
 func challenge(_ value: String) throws -> HTTPChallenge {

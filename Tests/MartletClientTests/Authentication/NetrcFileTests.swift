@@ -1,5 +1,7 @@
 import FoundationEssentials
-import MartletClient
+import MartletAuthentication
+import MartletCore
+import MartletHosts
 import Testing
 
 @Suite("netrc")

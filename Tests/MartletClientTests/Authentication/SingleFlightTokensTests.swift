@@ -3,7 +3,8 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
-@testable import MartletClient
+@testable import MartletAuthentication
+@testable import MartletCore
 
 /// Tokens `t0`, `t1` and so on; what was asked is counted.
 final class CountingTokens: TokenProvider {

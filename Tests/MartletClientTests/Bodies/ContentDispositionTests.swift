@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCore
+import MartletHosts
 import MartletTransport
 import Testing
 

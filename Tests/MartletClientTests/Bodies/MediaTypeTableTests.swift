@@ -1,5 +1,6 @@
 import Martlet
-import MartletClient
+import MartletCore
+import MartletStreams
 import MartletTesting
 import Synchronization
 import Testing

@@ -2,7 +2,7 @@ import MartletStorage
 import Synchronization
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
 
 @Suite("Blocks that are written behind the reader")
 struct WriteBehindTests {

@@ -7,7 +7,9 @@ import SystemPackage
 import Testing
 
 @testable import MartletCache
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("Bodies that are short enough to be held until they are stored")
 struct BriefBodyTests {

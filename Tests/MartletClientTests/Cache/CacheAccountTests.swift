@@ -3,7 +3,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletStreams
 
 @Suite("What is told and counted of the cache")
 struct CacheAccountTests {

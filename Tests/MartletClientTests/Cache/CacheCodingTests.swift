@@ -2,7 +2,8 @@ import Martlet
 import MartletTesting
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("Codings of what is stored, and requests that do not ask for them")
 struct CacheCodingTests {

@@ -2,7 +2,8 @@ import Martlet
 import MartletTesting
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("What is stored at once, and then what the network says")
 struct CacheDeliveriesTests {

@@ -2,7 +2,8 @@ import Martlet
 import MartletTesting
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 /// What a response says of its freshness, and what becomes of the second request for it.
 @Suite("What is heard of a response's fields")

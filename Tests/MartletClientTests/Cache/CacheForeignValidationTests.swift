@@ -3,7 +3,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletStreams
 
 @Suite("Servers that say not modified of what is not stored")
 struct CacheForeignValidationTests {

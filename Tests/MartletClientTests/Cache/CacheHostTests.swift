@@ -2,7 +2,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("What is stored goes by the URL")
 struct CacheHostTests {

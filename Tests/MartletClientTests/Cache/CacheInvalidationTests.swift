@@ -4,7 +4,9 @@ import MartletTestSupport
 import SystemPackage
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("What changes a resource ends what is stored of it")
 struct CacheInvalidationTests {

@@ -2,7 +2,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletStreams
 
 /// What memory answers takes a shorter way where nothing else happens to the call, and must be the same.
 @Suite("What the cache answers from memory at once")

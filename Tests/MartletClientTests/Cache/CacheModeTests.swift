@@ -3,7 +3,8 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("How one request uses the cache")
 struct CacheModeTests {

@@ -4,7 +4,8 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("A cache that has just been opened")
 struct CacheOpeningTests {

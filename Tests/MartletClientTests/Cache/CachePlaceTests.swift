@@ -4,7 +4,9 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("What is stored goes by where the URL really led")
 struct CachePlaceTests {

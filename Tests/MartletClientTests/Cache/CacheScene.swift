@@ -5,7 +5,9 @@ import MartletTestSupport
 import Synchronization
 import SystemPackage
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
 
 /// What the suites of the cache share: sessions with one, and answers of an origin.
 enum CacheScene {

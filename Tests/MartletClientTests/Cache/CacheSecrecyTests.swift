@@ -3,7 +3,10 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletAuthentication
+@testable import MartletCaching
+@testable import MartletCookies
+@testable import MartletCore
 
 @Suite("What the cache keeps apart, and what it does not keep")
 struct CacheSecrecyTests {

@@ -4,7 +4,9 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletStreams
 
 @Suite("What is stale, and what may be served of it")
 struct CacheStaleTests {

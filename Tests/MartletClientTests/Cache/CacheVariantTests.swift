@@ -2,7 +2,8 @@ import Martlet
 import MartletTesting
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("Variants, parts and heads from the cache")
 struct CacheVariantTests {

@@ -3,7 +3,8 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("Requests for the same that are made at once")
 struct CoalescingTests {

@@ -7,7 +7,8 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("Transfers whose readers went on before all was stored")
 struct LeftTransferTests {

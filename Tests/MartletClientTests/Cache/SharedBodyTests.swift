@@ -5,7 +5,9 @@ import MartletTestSupport
 import SystemPackage
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("Bodies that several read as they come")
 struct SharedBodyTests {

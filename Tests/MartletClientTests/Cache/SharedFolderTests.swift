@@ -3,7 +3,9 @@ import MartletTesting
 import SystemPackage
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
 
 /// Caches that were opened apart know of each other what processes do: what is in the folder.
 @Suite("Caches that share a folder")

@@ -2,7 +2,9 @@ import MartletCache
 import MartletTransport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletDiagnostics
 
 @Suite("The clock of a process's caches")
 struct SteadyWallClockTests {

@@ -1,5 +1,6 @@
 import Martlet
-import MartletClient
+import MartletCore
+import MartletNetwork
 import MartletTesting
 import MartletTestSupport
 import Testing

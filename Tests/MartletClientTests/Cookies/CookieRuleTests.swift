@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCaching
+import MartletCookies
+import MartletCore
 import Testing
 
 @Suite("Paths, security and prefixes of cookies")

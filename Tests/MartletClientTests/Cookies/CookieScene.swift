@@ -1,5 +1,7 @@
 import FoundationEssentials
-import MartletClient
+import MartletCaching
+import MartletCookies
+import MartletCore
 
 /// A store at a fixed time, beside a small list of public suffixes.
 struct CookieScene {

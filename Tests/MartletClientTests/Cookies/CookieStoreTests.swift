@@ -1,5 +1,8 @@
 import FoundationEssentials
-import MartletClient
+import MartletCaching
+import MartletCookies
+import MartletCore
+import MartletHosts
 import Testing
 
 @Suite("Keeping and sending cookies")

@@ -1,5 +1,7 @@
 import FoundationEssentials
-import MartletClient
+import MartletCaching
+import MartletCookies
+import MartletCore
 import Testing
 
 @Suite("A cookie of one's own")

@@ -1,5 +1,8 @@
 import FoundationEssentials
-import MartletClient
+import MartletCaching
+import MartletCookies
+import MartletCore
+import MartletStreams
 import Testing
 
 @Suite("Cookie files in the format of Netscape and curl")

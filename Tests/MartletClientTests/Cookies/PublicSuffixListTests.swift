@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCookies
+import MartletCore
+import MartletStreams
 import SystemPackage
 import Testing
 

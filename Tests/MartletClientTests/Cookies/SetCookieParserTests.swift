@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCookies
+import MartletCore
+import MartletHosts
 import Testing
 
 @Suite("Reading Set-Cookie")

@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 /// What a body in a coding decodes to, fed in pieces.
 struct CodedBody: Equatable {

@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletHosts
 import Testing
 
 @Suite("Decoding of content codings")

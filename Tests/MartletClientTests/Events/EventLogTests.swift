@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCore
+import MartletStreams
 import Testing
 
 @Suite("Event logs")

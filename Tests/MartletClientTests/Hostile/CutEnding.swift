@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 import MartletTesting
 
 /// A way for a response to end early.

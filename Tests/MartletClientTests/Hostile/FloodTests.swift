@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCookies
+import MartletCore
 import MartletTesting
 import Testing
 

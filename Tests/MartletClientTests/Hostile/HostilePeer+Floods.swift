@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCore
+import MartletDiagnostics
 import MartletTesting
 
 extension HostilePeer {

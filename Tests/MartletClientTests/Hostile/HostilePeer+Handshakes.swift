@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCore
+import MartletDiagnostics
+import MartletHosts
 import MartletTesting
 
 extension HostilePeer {

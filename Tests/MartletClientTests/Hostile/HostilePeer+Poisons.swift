@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 extension HostilePeer {
     private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL"

@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 extension HostilePeer {
     /// Responses that end too early; the connection ends in order behind them.

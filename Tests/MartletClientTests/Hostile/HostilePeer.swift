@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCore
+import MartletDiagnostics
+import MartletStreams
 import MartletTesting
 import MartletWire
 import Testing

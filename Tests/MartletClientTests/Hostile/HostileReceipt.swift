@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 /// What a call delivered, and how it ended.
 struct HostileReceipt: Sendable {

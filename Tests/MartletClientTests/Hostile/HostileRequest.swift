@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 
 /// What is asked of a hostile peer.
 struct HostileRequest: Sendable {

@@ -1,5 +1,6 @@
 import Logging
-import MartletClient
+import MartletCookies
+import MartletCore
 import MartletTesting
 import Synchronization
 import Testing

@@ -1,7 +1,8 @@
 import Martlet
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("Languages of the machine")
 struct LanguagePreferenceTests {

@@ -1,5 +1,6 @@
 import Martlet
-@testable import MartletClient
+@testable import MartletCore
+@testable import MartletHosts
 import MartletConnections
 import MartletTesting
 import MartletTestSupport

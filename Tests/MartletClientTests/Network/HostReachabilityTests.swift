@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCore
+import MartletHosts
+import MartletNetwork
 import MartletTesting
 import MartletTransport
 import Testing

@@ -1,5 +1,6 @@
 import FoundationEssentials
-import MartletClient
+import MartletCore
+import MartletNetwork
 import MartletTesting
 import MartletTestSupport
 import MartletTransport

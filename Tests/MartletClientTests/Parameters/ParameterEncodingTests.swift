@@ -2,7 +2,8 @@ import FoundationEssentials
 import Martlet
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("Parameters in URLs and bodies")
 struct ParameterEncodingTests {

@@ -1,7 +1,8 @@
 import MartletWire
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("Redirects: what follows")
 struct RedirectRuleTests {

@@ -1,6 +1,8 @@
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletDiagnostics
 
 @Suite("Retries: whether and when")
 struct RetryRuleTests {

@@ -4,7 +4,8 @@ import MartletTransport
 import MartletWire
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
+@testable import MartletStreams
 
 @Suite("Failures that may pass")
 struct TransientFailureTests {

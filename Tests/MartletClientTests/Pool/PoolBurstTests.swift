@@ -3,7 +3,7 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
 
 /// More connections wanted in one moment than are opened together.
 @Suite("Bursts of connections")

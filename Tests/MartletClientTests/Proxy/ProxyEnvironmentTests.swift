@@ -1,7 +1,7 @@
 import Martlet
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
 
 @Suite("Proxies of the environment")
 struct ProxyEnvironmentTests {

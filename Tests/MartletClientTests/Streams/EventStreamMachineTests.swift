@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCore
+import MartletDiagnostics
+import MartletStreams
 import Testing
 
 @Suite("When a stream of events is connected again")

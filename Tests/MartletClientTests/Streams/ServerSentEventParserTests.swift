@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCore
+import MartletHosts
+import MartletStreams
 import Testing
 
 @Suite("Server-sent events read from bytes")

@@ -1,4 +1,4 @@
-@testable import MartletClient
+@testable import MartletCore
 import MartletTesting
 import MartletTestSupport
 import Synchronization

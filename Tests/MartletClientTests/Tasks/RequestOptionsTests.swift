@@ -1,5 +1,7 @@
 import HTTPTypes
-import MartletClient
+import MartletCaching
+import MartletCookies
+import MartletCore
 import Testing
 
 @Suite("Request options")

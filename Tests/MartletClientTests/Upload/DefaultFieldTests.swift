@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
 
 @Suite("Fields that every request has")
 struct DefaultFieldTests {

@@ -13,7 +13,7 @@ import SystemPackage
 /// It cannot wait without holding its thread, so a call cannot be raced against it. What must hold is that no lock is held
 /// while it runs: it may ask the session anything, and start tasks that make calls or invalidate it.
 enum SynchronousHook: String, CaseIterable, Sendable {
-    case observe, logger, selector, publicSuffix, uploadProgress, downloadProgress, serializer, cost
+    case observe, logger, selector, publicSuffix, uploadProgress, downloadProgress, serializer, cost, feature
     #if Metrics
         case metrics
     #endif
@@ -70,6 +70,7 @@ final class SynchronousScene: Sendable {
             #if Metrics
                 case .metrics: configuration.metricsFactory = Meters(scene: self)
             #endif
+            case .feature: configuration[FeatureOfScene.self] = self
             case .uploadProgress, .downloadProgress, .serializer, .cost: break
             }
             change(&configuration)
@@ -111,6 +112,17 @@ final class SynchronousScene: Sendable {
         let scene: SynchronousScene
 
         func observe(_ event: SessionEvent, in context: CallContext) { scene.enter(.observe) }
+    }
+
+    private enum FeatureOfScene: FeatureKey {
+        static var defaultValue: SynchronousScene? { nil }
+
+        static func middleware(for scene: SynchronousScene?) -> (any HTTPMiddleware)? {
+            scene.map { scene in
+                scene.enter(.feature)
+                return Middleware(scene: scene)
+            }
+        }
     }
 
     private struct Handler: LogHandler {

@@ -10,8 +10,10 @@ enum UserCodePlaces {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
         var places: Set<String> = []
-        for target in targets {
-            let folder = root.appendingPathComponent("Sources/\(target)")
+        let sources = root.appendingPathComponent("Sources")
+        for target in try FileManager.default.contentsOfDirectory(atPath: sources.path)
+        where !isLeftOut(target) {
+            let folder = sources.appendingPathComponent(target)
             let paths = FileManager.default.enumerator(atPath: folder.path)
             for path in (paths?.allObjects ?? []).compactMap({ $0 as? String })
             where path.hasSuffix(".swift") {
@@ -22,11 +24,10 @@ enum UserCodePlaces {
         return places
     }
 
-    /// The library targets with public API. `MartletTesting` is left out: its code runs in tests, not in calls.
-    private static let targets = [
-        "MartletTransport", "MartletConnections", "MartletCache", "MartletClient", "MartletDownloads",
-        "MartletOffline", "MartletXML", "MartletImages",
-    ]
+    /// The code of `MartletTesting` runs in tests, and that of the program is its own: neither runs in calls of users.
+    private static func isLeftOut(_ target: String) -> Bool {
+        ["MartletTesting", "MartletCLI"].contains(target)
+    }
 
     /// The places in one file's source.
     static func places(in source: String) -> Set<String> {

@@ -39,6 +39,8 @@ struct UserCodePlacesTests {
         "DownloadManager.background": .outside(.prepare),
         "DownloadManager.init": .outside(.prepare),
         "ErrorMapper.init": .call(.mapper),
+        "FeatureKey.middleware": .synchronous(.feature),
+        "FeatureKey.position": .value,
         "HTTPBody.multipart": .value,
         "HTTPBody.once": .call(.body),
         "HTTPBody.stream": .call(.body),
@@ -85,6 +87,7 @@ struct UserCodePlacesTests {
         "SessionConfiguration.networkConditions": .elsewhere(
             "A task of the session's own follows the sequence. No call waits for it."),
         "SessionConfiguration.tracer": .elsewhere("CallSpanTests"),
+        "SettingKey.defaultValue": .value,
         "SessionDelegate.answer": .call(.answer),
         "SessionDelegate.bodyReceived": .call(.bodyReceived),
         "SessionDelegate.bodySent": .call(.bodySent),

@@ -1,4 +1,7 @@
-import MartletClient
+import MartletStreams
+import MartletCaching
+import MartletCore
+import MartletHosts
 import MartletDownloads
 import MartletWire
 import Testing

@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCaching
+import MartletCore
 import MartletConnections
 import MartletDownloads
 import MartletTestSupport

@@ -1,4 +1,5 @@
-import MartletClient
+import MartletCaching
+import MartletCore
 import MartletTesting
 import MartletTestSupport
 import MartletTransport

@@ -1,4 +1,8 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletDiagnostics
+import MartletNetwork
+import MartletStreams
 import MartletConnections
 import MartletTransport
 import Testing

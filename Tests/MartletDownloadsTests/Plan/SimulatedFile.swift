@@ -1,4 +1,6 @@
-import MartletClient
+import MartletCaching
+import MartletCore
+import MartletNetwork
 import MartletDownloads
 import MartletWire
 

@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 import MartletImages
 
 /// The samples of the documentation's pages that read images, compiled; a test compares the two texts.

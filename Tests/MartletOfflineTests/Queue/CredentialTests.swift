@@ -1,5 +1,7 @@
 import Martlet
-import MartletClient
+import MartletCookies
+import MartletCore
+import MartletHosts
 import MartletTesting
 import Synchronization
 import Testing

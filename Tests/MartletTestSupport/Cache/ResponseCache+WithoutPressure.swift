@@ -1,4 +1,5 @@
-package import MartletClient
+package import MartletCaching
+import MartletCore
 
 extension ResponseCache.Options {
     /// The defaults, whatever becomes of the machine's memory meanwhile: what was stored is still there.

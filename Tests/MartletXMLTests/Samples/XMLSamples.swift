@@ -1,4 +1,4 @@
-import MartletClient
+import MartletCore
 import MartletXML
 
 /// The samples of the documentation's pages that read XML, compiled; a test compares the two texts.

@@ -4,7 +4,9 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletNetwork
 
 /// A reference that keeps nothing.
 private struct WeakReference<Object: AnyObject> {

@@ -2,7 +2,9 @@ import MartletWire
 import Synchronization
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletNetwork
 
 /// What a test's answers are decoded to: the body, and the number of the decoding.
 struct DecodedText: Hashable, Sendable {

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("Decoded values that are kept")
 struct DecodedValuesTests {

@@ -1,6 +1,10 @@
+import MartletCache
 import Testing
 
-@testable import MartletClient
+@testable import MartletAuthentication
+@testable import MartletCaching
+@testable import MartletCookies
+@testable import MartletCore
 
 extension DecodedResource {
     /// What the tests of the machine ask for.

@@ -5,7 +5,10 @@ import MartletTesting
 import MartletWire
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletDiagnostics
+@testable import MartletHosts
 
 /// Clocks that were set between storing and serving. What is stored was stamped by the clock of then, so a clock that was set
 /// back by a day finds what came a day from now.

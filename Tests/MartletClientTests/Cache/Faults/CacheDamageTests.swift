@@ -5,7 +5,10 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
+@testable import MartletStreams
 
 @Suite("Requests past a cache whose files are damaged")
 struct CacheDamageTests {

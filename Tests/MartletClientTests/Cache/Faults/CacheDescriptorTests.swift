@@ -6,7 +6,8 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("Descriptors of a cache")
 struct CacheDescriptorTests {

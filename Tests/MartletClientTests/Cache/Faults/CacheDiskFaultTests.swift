@@ -5,7 +5,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletStreams
 
 @Suite("Requests past a cache whose disk fails")
 struct CacheDiskFaultTests {

@@ -3,7 +3,10 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletDiagnostics
+@testable import MartletStreams
 
 @Suite("Stale answers before an origin that fails")
 struct CacheFailingOriginTests {

@@ -7,7 +7,11 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
+@testable import MartletNetwork
+@testable import MartletStreams
 
 /// A cache in a folder of a test's own, whose files fail where the test wants them to, and what it said.
 ///

@@ -7,7 +7,8 @@ import MartletTestSupport
 import SystemPackage
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("Requests past a cache whose folder is not what it should be")
 struct CacheFolderFaultTests {

@@ -5,7 +5,8 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("Requests past a cache whose lock another process keeps")
 struct CacheHeldLockTests {

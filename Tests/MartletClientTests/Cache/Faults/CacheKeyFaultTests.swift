@@ -3,7 +3,10 @@ import Martlet
 import MartletTesting
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
+@testable import MartletStreams
 
 @Suite("Requests whose URLs are odd as names of files")
 struct CacheKeyFaultTests {

@@ -7,7 +7,10 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
+@testable import MartletStreams
 
 @Suite("Processes with sessions on one folder, some of which are killed")
 struct CacheKillTests {

@@ -3,7 +3,8 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("Validations of what goes meanwhile")
 struct CacheLostValidationTests {

@@ -8,7 +8,8 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("A cache whose machine loses its power")
 struct CachePowerLossTests {

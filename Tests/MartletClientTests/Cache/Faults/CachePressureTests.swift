@@ -5,7 +5,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletNetwork
 
 @Suite("A cache when memory runs short")
 struct CachePressureTests {

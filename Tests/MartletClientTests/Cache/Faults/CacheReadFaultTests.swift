@@ -6,7 +6,10 @@ import MartletTestSupport
 import SystemPackage
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
+@testable import MartletStreams
 
 @Suite("Requests past a cache that cannot be read back")
 struct CacheReadFaultTests {

@@ -5,7 +5,8 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
 
 @Suite("Several sessions on one cache, and several caches on one folder")
 struct CacheSharedFolderTests {

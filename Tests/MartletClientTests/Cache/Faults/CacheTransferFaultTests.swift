@@ -4,7 +4,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@testable import MartletClient
+@testable import MartletCaching
+@testable import MartletCore
+@testable import MartletHosts
 
 @Suite("Bodies that do not come whole, past a cache")
 struct CacheTransferFaultTests {

@@ -1,0 +1,157 @@
+import MartletCookies
+import MartletCore
+import Logging
+import MartletCache
+import MartletConnections
+import MartletTransport
+import MartletWire
+
+/// Makes the request of a shared transfer and receives its body, in a task of its own.
+struct FlightDriver: Sendable {
+    let flight: CacheFlight
+    let cache: ResponseCache
+    let core: SessionCore
+    let dialer: Dialer
+    /// The call of whoever came first.
+    let call: Call
+    let request: CacheRequest
+    let decision: CacheDecision
+    /// What was found in the store.
+    let found: [StoredResponse]
+    /// When it was found.
+    let epoch: InvalidationLedger.Epoch
+
+    /// Runs it to its end.
+    /// - Parameter ended: Called when nobody can join any more.
+    func run(_ ended: @escaping @Sendable () -> Void) async {
+        do {
+            if try await request(ended) { return }
+        } catch {
+            noteFailure(error)
+            flight.land(.failed(error))
+        }
+        ended()
+    }
+
+    /// Behind an answer that was served stale nobody else is told; its end with the session is none.
+    private func noteFailure(_ error: (any Error)?) {
+        guard flight.isUnattended, !(error is CancellationError) else { return }
+        cache.tell(.revalidationFailed(url: request.key.url))
+    }
+
+    /// The fields that the cache adds to a request.
+    static func fields(of decision: CacheDecision) -> FieldBlock {
+        switch decision {
+        case .validate(let plan), .serveThenValidate(_, let plan), .serveStaleWhileRevalidating(_, let plan):
+            plan.fields
+        case .forward(let plan): plan.fields
+        case .serve, .unsatisfiable: FieldBlock()
+        }
+    }
+
+    /// - Returns: Whether it goes on behind this, and is ended there.
+    private func request(_ ended: @escaping @Sendable () -> Void) async throws -> Bool {
+        var fields = FlightDriver.fields(of: decision)
+        let decider = cache.decider(request, after: decision, found)
+        let call = call.shared
+        var isRepeated = false
+        while true {
+            let sent = cache.store.requestTime(for: request.key.url, now: .now)
+            let runner = CallRunner(
+                core: core, dialer: dialer, call: fields.isEmpty ? call : call.asking(fields),
+                control: flight.control, gate: flight.gate)
+            let network = try await runner.run()
+            let cookies = network.head.fields.rawValues(of: "set-cookie").map { Array($0) }
+            if flight.isUnattended, !cookies.isEmpty {
+                await call.cookieJar?.store(setCookieBytes: cookies, from: call.url)
+            }
+            let decided = decider.received(network.head, requestTime: sent, responseTime: WallTime.now)
+            let freshened = await cache.carryOut(decided, found, epoch, on: core.loop)
+            switch decided.delivery {
+            case .repeatUnconditionally where !isRepeated:
+                await end(network)
+                fields = FieldBlock()
+                isRepeated = true
+                continue
+            case .repeatUnconditionally:
+                // A server that says so of what nobody asked about would say it for ever.
+                noteFailure(nil)
+                hand(over: network, as: .exchange, decided.status)
+            case .stored(let answer):
+                flight.land(
+                    .stored(freshened[answer.variant] ?? found[answer.variant], answer), setCookies: cookies)
+                await end(network)
+            case .staleOnError:
+                noteFailure(nil)
+                hand(over: network, as: .error, decided.status)
+            case .network:
+                if network.head.status >= 500 { noteFailure(nil) }
+                return await deliver(network, decided, ended)
+            }
+            return false
+        }
+    }
+
+    private func deliver(
+        _ network: Answer, _ decided: ResponseDecision, _ ended: @escaping @Sendable () -> Void
+    ) async -> Bool {
+        // The length of the body, where there is one: what is sent without one is stored with none.
+        let superseded = decided.superseded.map { found[$0] }
+        guard case .store(let head) = decided.storage,
+            let writer = cache.store.begin(head, expectedByteCount: network.announcedByteCount, epoch: epoch)
+        else {
+            await cache.remove(superseded, on: core.loop)
+            var status = decided.status
+            status.isStored = false
+            hand(over: network, as: .exchange, status)
+            return false
+        }
+        let variant = StoredVariant(head: head, bodyLength: network.announcedByteCount ?? 0)
+        flight.begin(writer, byteCount: network.announcedByteCount)
+        flight.land(.transfer(variant), network: network, status: decided.status)
+        do {
+            try await receive(network)
+            let (cache, flight, trailers) = (cache, flight, network.trailers)
+            let storing = writer.isBlocking ? StoreWork<Void>(in: cache.store, on: core.loop) : nil
+            // Whoever wrote the last of it stores it and tells those who wait: one hand-over less for each body.
+            flight.noteWhole {
+                let stored = writer.commit(trailers: trailers)
+                if let stored { cache.count(stored: stored) } else { cache.removeNow(superseded) }
+                // First of all, so that nobody who asks anew for what is stored has this again.
+                ended()
+                flight.end(.complete(stored))
+                writer.letGo()
+                storing?.finish(())
+            }
+            if let storing, await storing.value == nil { flight.release() }
+            return true
+        } catch {
+            noteFailure(error)
+            _ = await StoreWork.run(in: cache.store, on: core.loop) { writer.abandon() }
+            network.finish()
+            flight.end(.failed(error))
+            return false
+        }
+    }
+
+    /// Lets whoever takes it first have the exchange.
+    private func hand(over network: Answer, as landing: CacheFlight.Landing, _ status: CacheStatus) {
+        if !flight.land(landing, network: network, status: status), flight.claim() != nil { network.finish() }
+    }
+
+    private func end(_ network: Answer) async {
+        await network.channel.finish(
+            waitingUntil: MonotonicTime.now().advanced(by: .milliseconds(50)), for: flight.control)
+    }
+
+    private func receive(_ network: Answer) async throws {
+        // The bytes as they are on the wire, told to nobody: whoever reads them tells.
+        let wire = network.passed(to: network.call.unobserved, codings: [])
+        let reader = BodyReader(wire, control: flight.control, byteLimit: nil)
+        while await flight.waitForDemand() {
+            guard let bytes = try await reader.next() else { return }
+            flight.append(bytes)
+        }
+        throw CancellationError()
+    }
+}

@@ -1,0 +1,190 @@
+import MartletCaching
+import MartletCookies
+public import MartletCore
+import HTTPTypes
+import MartletCache
+import MartletTransport
+
+/// Options are encoded without secrets: ``authentication``, the credentials of a proxy, and fields of ``trailers`` that hold
+/// credentials are left out. A validator cannot be encoded: without it other answers would be taken. Keys that are not known
+/// are ignored; those that are missing have their default.
+extension RequestOptions: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case timeouts, priority, bodyLimit, decompresses, version, omittedFields, isRaw, trailers, proxy
+        case order, redirects, retry, usesCookies, idempotencyKey, bandwidth, allowsResendingUnsafeMethods
+        case cacheMode, cachePartition, ignoresContentLength
+    }
+
+    /// Reads options.
+    /// - Throws: `DecodingError`, also for a value that is out of range.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            timeouts: try container.decodeIfPresent(Timeouts.self, forKey: .timeouts),
+            priority: try container.decodeIfPresent(RequestPriority.self, forKey: .priority),
+            bodyLimit: try container.decodeIfPresent(ByteCount.self, forKey: .bodyLimit),
+            decompresses: try container.decodeIfPresent(Bool.self, forKey: .decompresses),
+            redirects: try container.decodeIfPresent(RedirectPolicy.self, forKey: .redirects),
+            retry: try container.decodeIfPresent(RetryPolicy.self, forKey: .retry),
+            idempotencyKey: try container.decodeIfPresent(IdempotencyKey.self, forKey: .idempotencyKey))
+        version = try container.value(.version, or: version)
+        isRaw = try container.value(.isRaw, or: isRaw)
+        allowsResendingUnsafeMethods = try container.value(.allowsResendingUnsafeMethods, or: false)
+        order = try container.decodeIfPresent(WaitingOrder.self, forKey: .order)
+        cacheMode = try container.decodeIfPresent(CacheMode.self, forKey: .cacheMode)
+        usesCookies = try container.value(.usesCookies, or: true)
+        ignoresContentLength = try container.value(.ignoresContentLength, or: false)
+        // What few calls have is set only where it is there: each setting makes room for all of it.
+        if let names = try container.decodeIfPresent(Set<HTTPField.Name>.self, forKey: .omittedFields) {
+            omittedFields = names
+        }
+        if let fields = try container.decodeIfPresent(HTTPFields.self, forKey: .trailers) {
+            trailers = fields
+        }
+        if let settings = try container.decodeIfPresent(ProxySettings.self, forKey: .proxy) {
+            proxy = settings
+        }
+        if let limit = try container.decodeIfPresent(BandwidthLimit.self, forKey: .bandwidth) {
+            bandwidth = limit
+        }
+        if let partition = try container.decodeIfPresent(String.self, forKey: .cachePartition) {
+            cachePartition = partition
+        }
+    }
+
+    /// Writes the options, without secrets.
+    /// - Throws: `EncodingError.invalidValue` where a closure chooses the proxy, and for a validator.
+    public func encode(to encoder: any Encoder) throws {
+        try validator?.refuseEncoding(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(timeouts, forKey: .timeouts)
+        try container.encodeIfPresent(priority, forKey: .priority)
+        try container.encodeIfPresent(order, forKey: .order)
+        try container.encodeIfPresent(bodyLimit, forKey: .bodyLimit)
+        try container.encodeIfPresent(decompresses, forKey: .decompresses)
+        try container.encode(version, forKey: .version)
+        try container.encode(isRaw, forKey: .isRaw)
+        try container.encode(allowsResendingUnsafeMethods, forKey: .allowsResendingUnsafeMethods)
+        if !omittedFields.isEmpty { try container.encode(omittedFields, forKey: .omittedFields) }
+        let trailers = trailers.withoutSecrets
+        if !trailers.isEmpty { try container.encode(trailers, forKey: .trailers) }
+        try container.encodeIfPresent(proxy, forKey: .proxy)
+        try container.encodeIfPresent(redirects, forKey: .redirects)
+        try container.encodeIfPresent(retry, forKey: .retry)
+        if !usesCookies { try container.encode(false, forKey: .usesCookies) }
+        try container.encodeIfPresent(cacheMode, forKey: .cacheMode)
+        try container.encodeIfPresent(cachePartition, forKey: .cachePartition)
+        try container.encodeIfPresent(idempotencyKey, forKey: .idempotencyKey)
+        if ignoresContentLength { try container.encode(true, forKey: .ignoresContentLength) }
+        if bandwidth != .none { try container.encode(bandwidth, forKey: .bandwidth) }
+    }
+}
+
+extension RetryPolicy: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case attempts, wait, growsFrom, budget, statuses, longestRetryAfter
+        case includesUnsafeMethods, includesAllErrors, timeLimit
+    }
+
+    /// Reads a policy.
+    /// - Throws: `DecodingError`, also for a value that is out of range.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let attempts = try container.number(.attempts, in: 1..., or: 1)
+        self = attempts == 1 ? .never : .transient(attempts: attempts)
+        let wait = try container.duration(.wait) ?? .zero
+        if let from = try container.duration(.growsFrom) {
+            backoff = .exponential(from: from, upTo: wait)
+        } else {
+            backoff = .constant(wait)
+        }
+        budget = try container.decodeIfPresent(Double.self, forKey: .budget)
+        if let budget, !(budget >= 0) {
+            throw DecodingError.dataCorruptedError(
+                forKey: .budget, in: container, debugDescription: "a budget must not be negative")
+        }
+        statuses = try container.value(.statuses, or: statuses)
+        longestRetryAfter = try container.duration(.longestRetryAfter) ?? longestRetryAfter
+        includesUnsafeMethods = try container.value(.includesUnsafeMethods, or: false)
+        includesAllErrors = try container.value(.includesAllErrors, or: false)
+        timeLimit = try container.duration(.timeLimit)
+    }
+
+    /// Writes the policy.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(attempts, forKey: .attempts)
+        switch backoff {
+        case .constant(let wait): try container.encode(wait, forKey: .wait)
+        case .exponential(let from, let longest):
+            try container.encode(from, forKey: .growsFrom)
+            try container.encode(longest, forKey: .wait)
+        }
+        try container.encodeIfPresent(budget, forKey: .budget)
+        try container.encode(statuses.sorted(), forKey: .statuses)
+        try container.encode(longestRetryAfter, forKey: .longestRetryAfter)
+        try container.encode(includesUnsafeMethods, forKey: .includesUnsafeMethods)
+        try container.encode(includesAllErrors, forKey: .includesAllErrors)
+        try container.encodeIfPresent(timeLimit, forKey: .timeLimit)
+    }
+}
+
+extension RedirectPolicy: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case isFollowing, limit, allowsDowngrade, schemes, statusesThatKeepMethod, secretFields,
+            trustsOtherOrigins
+    }
+
+    /// Reads a policy. What is missing is as in ``follow(limit:)``.
+    /// - Throws: `DecodingError`, also for a negative limit.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self = .follow(limit: try container.number(.limit, in: 0..., or: 20))
+        isFollowing = try container.value(.isFollowing, or: true)
+        allowsDowngrade = try container.value(.allowsDowngrade, or: false)
+        if let names = try container.decodeIfPresent([String].self, forKey: .schemes) {
+            schemes = Set(
+                try names.map { name in
+                    guard let scheme = HTTPURL.Scheme(rawValue: name) else {
+                        throw DecodingError.dataCorruptedError(
+                            forKey: .schemes, in: container,
+                            debugDescription: "\(name) is neither http nor https")
+                    }
+                    return scheme
+                })
+        }
+        statusesThatKeepMethod = try container.value(.statusesThatKeepMethod, or: [])
+        secretFields = try container.value(.secretFields, or: [])
+        trustsOtherOrigins = try container.value(.trustsOtherOrigins, or: false)
+    }
+
+    /// Writes the policy.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(isFollowing, forKey: .isFollowing)
+        try container.encode(limit, forKey: .limit)
+        try container.encode(allowsDowngrade, forKey: .allowsDowngrade)
+        try container.encode(schemes.map(\.rawValue).sorted(), forKey: .schemes)
+        try container.encode(statusesThatKeepMethod.sorted(), forKey: .statusesThatKeepMethod)
+        try container.encode(secretFields, forKey: .secretFields)
+        try container.encode(trustsOtherOrigins, forKey: .trustsOtherOrigins)
+    }
+}
+
+extension IdempotencyKey: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case value
+    }
+
+    /// Reads a key; without a value it is drawn for each call.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self = try container.decodeIfPresent(String.self, forKey: .value).map { .value($0) } ?? .random
+    }
+
+    /// Writes the key.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(text, forKey: .value)
+    }
+}

@@ -1,0 +1,96 @@
+public import MartletCore
+import MartletConnections
+import MartletWire
+
+/// Sends the cookies of a jar, and keeps those that answers set.
+package struct CookieStage: CallStage {
+    let jar: CookieJar
+    let progress: CallProgress
+
+    package func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+        var request = call
+        if !jar.isEmpty {
+            let url = call.url
+            let cookies = try await reading(.preparing) { await jar.headerBytes(for: url) }
+            request = call.supplemented { $0.cookies = cookies }
+        }
+        let answer = try await next(request)
+        do {
+            try await store(answer)
+        } catch {
+            answer.finish()
+            throw error
+        }
+        return answer
+    }
+
+    private func store(_ answer: Answer) async throws {
+        // A forwarding proxy's refusal says nothing of the origin, whether it is answered with credentials or returned.
+        if answer.head.status == 407, answer.call.isForwarded { return }
+        let values: [[UInt8]]
+        if answer.source == .network {
+            guard answer.head.fields.contains("set-cookie") else { return }
+            values = answer.head.fields.rawValues(of: "set-cookie").map(Array.init)
+        } else {
+            // What is stored set its cookies when it came; what validated it may set others.
+            values = answer.provenance?.setCookies ?? []
+        }
+        guard !values.isEmpty else { return }
+        let url = answer.call.url
+        try await reading(.evaluating, holding: answer.channel.heldExchange) {
+            _ = await jar.store(setCookieBytes: values, from: url)
+        }
+    }
+
+    /// Runs what needs the jar's public suffixes, which may be knowledge of the program, and its file.
+    private func reading<Value: Sendable>(
+        _ phase: HTTPError.Phase, holding exchange: Exchange? = nil,
+        _ body: @escaping @Sendable () async -> Value
+    ) async throws -> Value {
+        if jar.isReady { return await body() }
+        return try await progress.userCode.run(
+            "the cookie jar's public suffixes and file", phase, holding: exchange,
+            sentCount: progress.sentCount, body)
+    }
+}
+
+/// The setting of ``SessionConfiguration/cookies``.
+enum CookiesKey: StageKey {
+    static var defaultValue: CookieJar? { nil }
+    static var position: StagePosition { .cookies }
+
+    static func isActive(_ jar: CookieJar?) -> Bool { jar != nil }
+
+    static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
+        call.cookieJar.map { CookieStage(jar: $0, progress: progress) }
+    }
+}
+
+/// The setting of ``RequestOptions/usesCookies``.
+enum UsesCookiesKey: SettingKey {
+    static var defaultValue: Bool { true }
+}
+
+extension SessionConfiguration {
+    /// The cookie jar. With `nil` (the default) cookies are neither sent nor stored.
+    ///
+    /// A session that acts for many users gives each of them a view with a jar of its own, so that no user's cookies are sent
+    /// for another.
+    public var cookies: CookieJar? {
+        get { self[CookiesKey.self] }
+        set { self[CookiesKey.self] = newValue }
+    }
+}
+
+extension RequestOptions {
+    /// Whether the session's cookies are sent, and those of the response stored; `true` by default.
+    public var usesCookies: Bool {
+        get { self[UsesCookiesKey.self] ?? true }
+        set { self[UsesCookiesKey.self] = newValue ? nil : false }
+    }
+}
+
+extension Call {
+    /// The cookie jar in force; `nil` if the call uses none.
+    package var cookieJar: CookieJar? { options.usesCookies ? settings.configuration.cookies : nil }
+}

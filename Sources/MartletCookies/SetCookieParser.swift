@@ -1,0 +1,218 @@
+import MartletCore
+package import FoundationEssentials
+import MartletWire
+
+/// Reads the value of one `Set-Cookie` field (RFC 6265bis §5.6): lenient as browsers are, in linear time.
+///
+/// Several cookies are several fields: a comma is part of a value.
+package enum SetCookieParser {
+    /// Reads a field's value.
+    ///
+    /// - Throws: why it is no cookie: a control character, nothing at all, or more than 4,096 bytes.
+    package static func parse(_ field: ArraySlice<UInt8>) throws(CookieRefusal.Reason) -> SetCookie {
+        if let index = field.firstIndex(where: { !ByteClass.isFieldValue($0) }) {
+            throw .controlCharacter(offset: index - field.startIndex)
+        }
+        let semicolon = UInt8(ascii: ";")
+        let end = field.firstIndex(of: semicolon) ?? field.endIndex
+        var cookie = try pair(field[..<end])
+        var start = end
+        while start < field.endIndex {
+            // At a semicolon.
+            start += 1
+            let end = field[start...].firstIndex(of: semicolon) ?? field.endIndex
+            if start < end { read(field[start..<end], into: &cookie) }
+            start = end
+        }
+        return cookie
+    }
+
+    private static func pair(_ text: ArraySlice<UInt8>) throws(CookieRefusal.Reason) -> SetCookie {
+        let (name, value) = split(text)
+        // Without '=' it is all value.
+        let cookie =
+            value.map { SetCookie(name: Array(name), value: Array($0)) }
+            ?? SetCookie(name: [], value: Array(name))
+        guard cookie.name.count + cookie.value.count <= CookieTextRule.byteLimit else { throw .tooLarge }
+        guard !cookie.name.isEmpty || !cookie.value.isEmpty else { throw .empty }
+        return cookie
+    }
+
+    /// What is before the first `=` and behind it, both without white space at their ends; nil when there is
+    /// no `=`.
+    private static func split(_ text: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, ArraySlice<UInt8>?) {
+        guard let equals = text.firstIndex(of: UInt8(ascii: "=")) else {
+            return (ByteClass.trimmed(text), nil)
+        }
+        return (ByteClass.trimmed(text[..<equals]), ByteClass.trimmed(text[(equals + 1)...]))
+    }
+
+    /// Reads one attribute: of several of a name the last counts, those apart that are ignored.
+    private static func read(_ text: ArraySlice<UInt8>, into cookie: inout SetCookie) {
+        let (name, given) = split(text)
+        let value = given ?? []
+        guard name.count <= 8, value.count <= CookieTextRule.attributeLimit else { return }
+        switch String(decoding: name.map(ByteClass.lowercased), as: UTF8.self) {
+        case "expires":
+            if let seconds = CookieDate.secondsSinceEpoch(value) { cookie.expires = seconds }
+        case "max-age":
+            if let seconds = seconds(value) { cookie.maximumAge = seconds }
+        case "domain":
+            let domain = value.first == UInt8(ascii: ".") ? value.dropFirst() : value
+            cookie.domain = domain.isEmpty ? nil : domain.map(ByteClass.lowercased)
+        case "path":
+            cookie.path = value.first == UInt8(ascii: "/") ? Array(value) : nil
+        case "secure":
+            cookie.isSecure = true
+        case "httponly":
+            cookie.isHTTPOnly = true
+        case "samesite":
+            cookie.sameSite = sameSite(value)
+        default:
+            return
+        }
+    }
+
+    /// Digits, perhaps behind a minus sign; a number too large for its type is the largest.
+    private static func seconds(_ value: ArraySlice<UInt8>) -> Int64? {
+        let isNegative = value.first == UInt8(ascii: "-")
+        let digits = isNegative ? value.dropFirst() : value
+        guard !digits.isEmpty, digits.allSatisfy(ByteClass.isDigit) else { return nil }
+        var number: Int64 = 0
+        for byte in digits {
+            let (tens, isOver) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isAlsoOver) = tens.addingReportingOverflow(Int64(byte &- 0x30))
+            guard !isOver, !isAlsoOver else { return isNegative ? .min : .max }
+            number = sum
+        }
+        return isNegative ? -number : number
+    }
+
+    private static func sameSite(_ value: ArraySlice<UInt8>) -> Cookie.SameSite {
+        switch String(decoding: value.map(ByteClass.lowercased), as: UTF8.self) {
+        case "strict": .strict
+        case "lax": .lax
+        case "none": .none
+        default: .unspecified
+        }
+    }
+}
+
+/// What one `Set-Cookie` field says, before anybody asks whether the site may say it.
+package struct SetCookie: Sendable, Equatable {
+    /// The bytes of the name; empty when there is none.
+    package var name: [UInt8]
+    /// The bytes of the value.
+    package var value: [UInt8]
+    /// `Max-Age` in seconds, held within the range of the type; nil without a valid one.
+    package var maximumAge: Int64?
+    /// `Expires` in seconds since 1970; nil without a valid one.
+    package var expires: Int64?
+    /// `Domain` in lower case, without its leading dot; nil when there is none or it is empty.
+    package var domain: [UInt8]?
+    /// `Path` when it begins with `/`; nil for that of the request.
+    package var path: [UInt8]?
+    /// Whether there is `Secure`.
+    package var isSecure = false
+    /// Whether there is `HttpOnly`.
+    package var isHTTPOnly = false
+    /// `SameSite`.
+    package var sameSite = Cookie.SameSite.unspecified
+
+    /// A cookie without attributes.
+    package init(name: [UInt8], value: [UInt8]) {
+        self.name = name
+        self.value = value
+    }
+}
+
+extension SetCookie: CustomStringConvertible, CustomReflectable {
+    /// The name; the value is left out.
+    package var description: String { "\(String(decoding: name, as: UTF8.self))=***" }
+
+    /// Shows the description alone.
+    package var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+/// The dates of `Expires`, read as browsers read them (RFC 6265bis §5.1.1): any order, any separators.
+package enum CookieDate {
+    /// Reads a date.
+    ///
+    /// - Returns: seconds since 1970-01-01 00:00:00 UTC; nil when a part is missing or the day does not
+    ///   exist.
+    package static func secondsSinceEpoch(_ text: ArraySlice<UInt8>) -> Int64? {
+        var time: (hour: Int, minute: Int, second: Int)?
+        var day: Int?
+        var month: Int?
+        var year: Int?
+        for token in text.split(whereSeparator: isDelimiter) {
+            if time == nil, let found = CookieDate.time(token) {
+                time = found
+            } else if day == nil, let found = number(token, digits: 1...2) {
+                day = found
+            } else if month == nil, let found = CookieDate.month(token) {
+                month = found
+            } else if year == nil, let found = number(token, digits: 2...4) {
+                year = found
+            }
+        }
+        guard let time, let day, let month, var year else { return nil }
+        if (70...99).contains(year) { year += 1900 }
+        if (0...69).contains(year) { year += 2000 }
+        let date = CivilDate(year: Int64(year), month: month, day: day)
+        guard year >= 1601, date.isValid, time.hour <= 23, time.minute <= 59, time.second <= 59 else {
+            return nil
+        }
+        return date.daysSinceEpoch * 86_400 + Int64(time.hour * 3600 + time.minute * 60 + time.second)
+    }
+
+    /// The seconds since 1970 of an instant, held within ±2⁵³.
+    package static func seconds(of date: Date) -> Int64 {
+        let seconds = date.timeIntervalSince1970.rounded(.down)
+        let limit = 9_007_199_254_740_992.0
+        guard seconds == seconds else { return 0 }
+        return Int64(min(max(seconds, -limit), limit))
+    }
+
+    /// The instant that many seconds after 1970.
+    package static func date(_ seconds: Int64) -> Date {
+        Date(timeIntervalSince1970: Double(seconds))
+    }
+
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true
+        default: false
+        }
+    }
+
+    /// A number of so many digits, and what is no digit behind it.
+    private static func number(_ token: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int? {
+        let count = token.prefix(digits.upperBound + 1).prefix(while: ByteClass.isDigit).count
+        guard digits.contains(count) else { return nil }
+        return token.prefix(count).reduce(0) { $0 * 10 + Int($1 &- 0x30) }
+    }
+
+    /// Three numbers of one or two digits with colons between them.
+    private static func time(_ token: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
+        let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].allSatisfy(ByteClass.isDigit),
+            parts[1].allSatisfy(ByteClass.isDigit),
+            let hour = number(parts[0], digits: 1...2), let minute = number(parts[1], digits: 1...2),
+            let second = number(parts[2], digits: 1...2)
+        else { return nil }
+        return (hour, minute, second)
+    }
+
+    /// The month that the first three letters name.
+    private static func month(_ token: ArraySlice<UInt8>) -> Int? {
+        guard token.count >= 3 else { return nil }
+        let letters = token.prefix(3).map(ByteClass.lowercased)
+        let index = months.firstIndex { letters.elementsEqual($0.utf8) }
+        return index.map { $0 + 1 }
+    }
+
+    private static let months = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ]
+}

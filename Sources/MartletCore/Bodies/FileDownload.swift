@@ -1,0 +1,135 @@
+import MartletConnections
+import MartletStorage
+import MartletTransport
+package import SystemPackage
+
+/// Writes a body to a file that is published when it is complete.
+package struct FileDownload: Sendable {
+    let path: FilePath
+    let overwrites: Bool
+    let origin: String?
+
+    package init(path: FilePath, overwrites: Bool, origin: String?) {
+        self.path = path
+        self.overwrites = overwrites
+        self.origin = origin
+    }
+
+    /// Writes the whole body; what was written is removed when anything fails.
+    /// - Parameter beginning: What was read of the body before.
+    func write(_ reader: BodyReader, after beginning: ArraySlice<UInt8> = []) async throws {
+        guard !reader.hasLostBytes else {
+            throw reader.refusal(
+                .truncated,
+                "bytes of the body were lost when it was read or written before: no file can have them")
+        }
+        let file = try await open()
+        reader.beginWriting()
+        let expected = reader.expectedByteCount.map { max($0, UInt64(beginning.count)) }
+        let pouring = BodyPouring(file, expected: expected, origin: origin)
+        do {
+            try await pouring.append(beginning)
+            try await pouring.pour(reader)
+            try await pouring.finish()
+            try Task.checkCancellation()
+            try await publish(file)
+        } catch {
+            reader.loseBytes()
+            await pouring.waitForWorker()
+            await BlockingWorkers.shared.run { file.discard() }
+            throw error
+        }
+    }
+
+    /// Writes bytes that are there as a whole.
+    func write(_ bytes: [UInt8]) async throws {
+        let (name, collision) = (path.string, collision)
+        try await blocking { () throws(StorageError) in
+            let file = try FilePublisher(path: name, collision: collision)
+            do throws(StorageError) {
+                try file.write(bytes)
+                try file.publish(collision: collision)
+            } catch {
+                file.discard()
+                throw error
+            }
+        }
+    }
+
+    /// Whether a file has the name. One that appears later is found when the file is opened or gets the name.
+    var isNameTaken: Bool {
+        get async {
+            let name = path.string
+            return await BlockingWorkers.shared.run { (try? LinuxFileSystem().status(at: name)) != nil }
+        }
+    }
+
+    /// The error of a name that a file has, before anything was sent.
+    var fileExists: HTTPError {
+        HTTPError(
+            .fileExists, phase: .preparing, message: "\(path): there is a file of that name", origin: origin)
+    }
+
+    private var collision: FilePublisher.Collision { overwrites ? .replace : .fail }
+
+    /// Makes the file, which has no name yet.
+    package func open() async throws(HTTPError) -> FilePublisher {
+        let (name, collision) = (path.string, collision)
+        return try await blocking { () throws(StorageError) in
+            try FilePublisher(path: name, collision: collision)
+        }
+    }
+
+    /// Gives the file its name. Where all is written and synced, and only the name cannot be had, the bytes are kept.
+    package func publish(_ file: FilePublisher) async throws(HTTPError) {
+        let collision = collision
+        do throws(HTTPError) {
+            try await blocking { () throws(StorageError) in try file.publish(collision: collision) }
+        } catch {
+            guard let fault = error.underlying as? StorageError, ["rename", "link"].contains(fault.operation)
+            else { throw error }
+            let kept = await BlockingWorkers.shared.run { file.keep() }
+            var failure = error
+            failure.keptFile = FilePath(kept)
+            failure.message += "; what was received is kept in \(kept)"
+            throw failure
+        }
+    }
+
+    private func blocking<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(StorageError) -> Value
+    ) async throws(HTTPError) -> Value {
+        do throws(StorageError) {
+            return try await BlockingWorkers.shared.run(throwing: body)
+        } catch {
+            throw HTTPError(storage: error, origin: origin)
+        }
+    }
+}
+
+/// Where a body goes that becomes a download.
+struct DownloadDestination: Hashable, Sendable {
+    /// The file's name.
+    var path: FilePath
+    /// Whether a file that has the name may be replaced.
+    var overwrites: Bool
+}
+
+extension Answer {
+    /// Writes the rest of the body to a file, behind what was taken before, under the rules of a download.
+    ///
+    /// The limit of bodies in memory holds again after a file that could not be created: no byte is lost then.
+    func write(_ reader: BodyReader, after taken: [UInt8], to destination: DownloadDestination) async throws {
+        let limit = reader.liftLimit()
+        let download = FileDownload(
+            path: destination.path, overwrites: destination.overwrites,
+            origin: call.url.origin.description)
+        do {
+            try await download.write(reader, after: taken[...])
+        } catch {
+            if !reader.hasLostBytes { reader.setLimit(limit) }
+            throw error
+        }
+        await call.observer?.downloadFinished(at: destination.path)
+    }
+}

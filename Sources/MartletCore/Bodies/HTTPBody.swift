@@ -1,0 +1,228 @@
+public import FoundationEssentials
+package import MartletConnections
+import MartletStorage
+import MartletTransport
+public import SystemPackage
+
+/// The body of a request, and its promise of what sending it twice would take.
+///
+/// A body is apart from the request's head, so that the head stays a value. Redirects, retries and answers that ask for
+/// the request again all consult ``replay``.
+public struct HTTPBody: Sendable {
+    /// Whether a body can be sent again.
+    public enum Replay: String, Hashable, Sendable {
+        /// At any time, from any offset: bytes and files.
+        case replayable
+        /// From its beginning: a source that can be opened again.
+        case restartable
+        /// Not at all: what was read is gone. As long as nothing was, as where a server refuses a request that asked it first
+        /// (`Expect: 100-continue`), it can be sent again all the same.
+        case once
+    }
+
+    package enum Storage: Sendable {
+        case none
+        case bytes([UInt8])
+        case file(FilePath)
+        case stream(length: UInt64?, open: @Sendable () -> any BodySource)
+        case once(length: UInt64?, OnceSource)
+        case multipart(MultipartContent)
+        case failure(any Error)
+    }
+
+    package let storage: Storage
+
+    /// What `Content-Type` says unless the request sets it; `nil` for nothing.
+    public var contentType: String?
+
+    package init(_ storage: Storage, contentType: String?) {
+        self.storage = storage
+        self.contentType = contentType
+    }
+
+    /// No body.
+    public static let none = HTTPBody(.none, contentType: nil)
+
+    /// Bytes in memory.
+    public static func bytes(
+        _ bytes: some Sequence<UInt8>, contentType: String? = "application/octet-stream"
+    ) -> HTTPBody {
+        HTTPBody(.bytes(Array(bytes)), contentType: contentType)
+    }
+
+    /// A text in UTF-8.
+    public static func text(_ text: String, contentType: String? = "text/plain; charset=utf-8") -> HTTPBody {
+        HTTPBody(.bytes(Array(text.utf8)), contentType: contentType)
+    }
+
+    /// A value as JSON. It is encoded here; if that fails, the call throws the encoder's error before anything is sent.
+    public static func json<Value: Encodable>(_ value: Value, encoder: JSONEncoder = JSONEncoder())
+        -> HTTPBody
+    {
+        do {
+            return HTTPBody(.bytes(Array(try encoder.encode(value))), contentType: "application/json")
+        } catch {
+            return HTTPBody(.failure(error), contentType: nil)
+        }
+    }
+
+    /// Names and values as a form sends them (`application/x-www-form-urlencoded`), in the order given.
+    public static func form(_ items: [QueryItem]) -> HTTPBody {
+        HTTPBody(
+            .bytes(Array(FormEncoding.encoded(items).utf8)), contentType: "application/x-www-form-urlencoded")
+    }
+
+    /// A file, read as it is sent; its length is what it is when the call begins, and a file that turns out shorter or
+    /// longer is an error.
+    public static func file(_ path: FilePath, contentType: String? = "application/octet-stream") -> HTTPBody {
+        HTTPBody(.file(path), contentType: contentType)
+    }
+
+    /// A sequence of pieces that can be opened again from its beginning.
+    /// - Parameters:
+    ///   - length: Bytes in all, which must be met exactly: the piece that completes them is sent once the sequence has ended, which
+    ///     shows that no more follow. `nil` sends the body in chunks.
+    ///   - open: Called once for each time the body is sent.
+    public static func stream<Pieces: AsyncSequence & Sendable>(
+        length: UInt64? = nil, contentType: String? = "application/octet-stream",
+        _ open: @escaping @Sendable () -> Pieces
+    ) -> HTTPBody where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
+        HTTPBody(.stream(length: length, open: { SequenceSource(open()) }), contentType: contentType)
+    }
+
+    /// A sequence of pieces that can be read but once.
+    /// - Parameter length: Bytes in all, as with ``stream(length:contentType:_:)``; `nil` sends the body in chunks.
+    public static func once<Pieces: AsyncSequence & Sendable>(
+        _ pieces: Pieces, length: UInt64? = nil, contentType: String? = "application/octet-stream"
+    ) -> HTTPBody where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
+        HTTPBody(.once(length: length, OnceSource(SequenceSource(pieces))), contentType: contentType)
+    }
+
+    /// Whether it can be sent again.
+    public var replay: Replay {
+        switch storage {
+        case .none, .bytes, .file, .failure: .replayable
+        case .stream: .restartable
+        case .once: .once
+        case .multipart(let content): content.replay
+        }
+    }
+
+    /// Whether it can be sent now, be it again: as its ``replay`` promises, or because nothing was read of it yet.
+    var isWhole: Bool {
+        switch storage {
+        case .once(_, let once): once.isWhole
+        case .multipart(let content): content.isWhole
+        case .none, .bytes, .file, .stream, .failure: true
+        }
+    }
+
+    /// Makes sure that it can be sent again: whoever has it open reads nothing of it any more, where it can be read but once.
+    /// - Returns: Whether it can, as ``isWhole`` says.
+    func takeBack() -> Bool {
+        switch storage {
+        case .once(_, let once): once.takeBack()
+        case .multipart(let content): content.takeBack()
+        case .none, .bytes, .file, .stream, .failure: true
+        }
+    }
+
+    /// Bytes in all, as far as that is known without looking: `nil` for files and for streams of unknown length.
+    public var length: UInt64? {
+        switch storage {
+        case .none: 0
+        case .bytes(let bytes): UInt64(bytes.count)
+        case .stream(let length, _), .once(let length, _): length
+        case .multipart(let content): content.length
+        case .file, .failure: nil
+        }
+    }
+
+    /// The bytes, where they are all in memory; an error, where they could not be put together.
+    package var bytesInMemory: Result<[UInt8], any Error>? {
+        switch storage {
+        case .none: .success([])
+        case .bytes(let bytes): .success(bytes)
+        case .failure(let error): .failure(error)
+        case .multipart(let content): content.bytes.map { .success($0) }
+        case .file, .stream, .once: nil
+        }
+    }
+
+    /// Whether there is a body at all, be it an empty one.
+    package var isPresent: Bool {
+        if case .none = storage { false } else { true }
+    }
+}
+
+extension HTTPBody {
+    /// The file it is; `nil` for another body.
+    package var file: FilePath? {
+        if case .file(let path) = storage { path } else { nil }
+    }
+
+    /// Collects the body, so that it can be signed or changed before it is sent.
+    ///
+    /// - Parameter limit: The largest body that is collected, in bytes.
+    /// - Throws: An ``HTTPError``: `.bodyNotReplayable` for a body that can be read only once and would be gone, `.bodyTooLarge`
+    ///   above the limit; what the body's source throws.
+    public func collect(upTo limit: ByteCount = .mebibytes(16)) async throws -> [UInt8] {
+        if case .bytes(let bytes) = storage, bytes.count <= limit.bytes { return bytes }
+        guard replay != .once else {
+            throw HTTPError(
+                .bodyNotReplayable, phase: .preparing,
+                message: "the body can be read only once, and could not be sent when it was collected")
+        }
+        let (source, _) = try await open()
+        var whole: [UInt8] = []
+        while let piece = try await source.next() {
+            guard piece.count <= limit.bytes - whole.count else {
+                throw HTTPError(
+                    .bodyTooLarge, phase: .preparing,
+                    message: "the body is larger than the limit of \(limit.bytes) bytes")
+            }
+            whole += piece
+        }
+        return whole
+    }
+
+    /// Opens it to be read once, without a request.
+    /// - Returns: Where it comes from, and how long it is, where that is known.
+    /// - Throws: An ``HTTPError``: `.fileFailed`, `.bodyNotReplayable`, `.invalidRequest`.
+    package func open() async throws(HTTPError) -> (source: any BodySource, length: UInt64?) {
+        switch storage {
+        case .none: return (BytesSource([]), 0)
+        case .bytes(let bytes): return (BytesSource(bytes), UInt64(bytes.count))
+        case .stream(let length, let open): return (open(), length)
+        case .once(let length, let once):
+            guard let source = once.open() else {
+                throw HTTPError(
+                    .bodyNotReplayable, phase: .preparing,
+                    message: "the body can be read only once, and was read before")
+            }
+            return (source, length)
+        case .multipart(let content):
+            do {
+                return try await content.open()
+            } catch {
+                throw HTTPError(
+                    error is StorageError ? .fileFailed : .bodyNotReplayable, phase: .preparing,
+                    message: "\(error)", underlying: error)
+            }
+        case .file(let path):
+            let name = path.string
+            do throws(StorageError) {
+                let file = try await BlockingWorkers.shared.run { () throws(StorageError) in
+                    try FileReader(path: name)
+                }
+                return (FileSource(file), file.byteCount)
+            } catch {
+                throw HTTPError(storing: error)
+            }
+        case .failure(let error):
+            throw HTTPError(
+                .invalidRequest, phase: .preparing, message: "the body could not be encoded: \(error)",
+                underlying: error)
+        }
+    }
+}

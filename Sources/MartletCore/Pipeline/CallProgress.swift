@@ -1,0 +1,238 @@
+import Logging
+import MartletConnections
+import MartletTransport
+import Synchronization
+
+/// The state that the stages of a call share.
+///
+/// The stages run one after the other. A middleware that the call no longer waits for may still run beside them, so the state
+/// has a lock.
+package final class CallProgress: Sendable {
+    private struct State {
+        /// The current request after redirects, before other stages change it.
+        var call: Call
+        var firstAnswer: Answer?
+        var sentCount: Int
+        var redirectCount = 0
+        var tryCount = 1
+        var timeoutStatusCount = 0
+        var hops: [HTTPHop] = []
+        var number: UInt64?
+        /// The body that the delegate gave in place of one that is gone.
+        var newBody: HTTPBody?
+        /// Whether nothing is answered from the cache, because a stored response was damaged.
+        var ignoresStored = false
+        /// Makes the stale response that may replace the answer to the last request, if that failed.
+        var standIn: (@Sendable () async throws -> Answer?)?
+    }
+
+    package let core: SessionCore
+    package let dialer: Dialer
+    package let control: TransferControl
+    let observer: CallObserver?
+    package let userCode: UserCode
+    /// When the call began.
+    let start: MonotonicTime
+    /// Guards the above: taken by the stages, and by a middleware that still runs when its call has ended.
+    private let state: Mutex<State>
+
+    init(
+        _ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: Answer?
+    ) {
+        self.core = core
+        self.dialer = dialer
+        self.control = control
+        observer = call.observer
+        userCode = UserCode(call, control: control, loop: core.loop)
+        start = call.start
+        state = Mutex(State(call: call, firstAnswer: answer, sentCount: answer == nil ? 0 : 1))
+        if let budget = call.retryPolicy.budget, call.retryPolicy.attempts > 1 {
+            core.retryBudget.deposit(budget)
+        }
+    }
+
+    /// The current request after redirects, with the newest body.
+    var call: Call { renewed(state.withLock { $0.call }) }
+
+    /// How many requests went out.
+    package var sentCount: Int { state.withLock { $0.sentCount } }
+
+    /// How many redirects were followed.
+    var redirectCount: Int { state.withLock { $0.redirectCount } }
+
+    /// Where in the call a middleware is asked.
+    func context() -> CallContext {
+        let state = state.withLock { state in
+            state.number = state.number ?? observer?.number ?? CallNumber.next()
+            return state
+        }
+        return CallContext(
+            number: state.number ?? 0, sentCount: state.sentCount, redirectCount: state.redirectCount,
+            elapsed: MonotonicTime.now().since(start))
+    }
+
+    // MARK: Requests
+
+    /// The answer to the first request, if that was sent before there was a pipeline.
+    package func takeFirstAnswer() -> Answer? {
+        state.withLock { $0.firstAnswer.take() }
+    }
+
+    /// Counts a request that is sent.
+    /// - Returns: The request with the hops of the call so far.
+    package func begin(_ call: Call) throws -> Call {
+        if control.isCancelled { throw CancellationError() }
+        let (sent, redirects) = state.withLock { state in
+            defer { state.sentCount += 1 }
+            state.standIn = nil
+            return (state.sentCount, state.redirectCount)
+        }
+        observer?.note(sentCount: sent, redirectCount: redirects)
+        return continued(call)
+    }
+
+    /// The request with the hops of the call so far.
+    func continued(_ call: Call) -> Call {
+        let hops = state.withLock { $0.hops }
+        if hops.isEmpty, observer == nil { return call }
+        return Call(call, supplement: call.supplement, hops: hops, observer: observer)
+    }
+
+    /// Notes that a request was answered.
+    package func answered() {
+        guard let observer else { return }
+        let (sent, redirects) = state.withLock { ($0.sentCount, $0.redirectCount) }
+        observer.note(sentCount: sent, redirectCount: redirects)
+    }
+
+    /// Makes the target of a redirect the current request.
+    func redirect(to call: Call) {
+        state.withLock { state in
+            state.call = call
+            state.newBody = nil
+            state.redirectCount += 1
+        }
+    }
+
+    /// Whether a redirect has changed the method of the call.
+    func hasChangedMethod(to call: Call) -> Bool {
+        state.withLock { $0.hops.contains { $0.reason == .redirect && $0.method != call.method } }
+    }
+
+    /// The request with the body that the delegate gave last, if it gave one.
+    func renewed(_ call: Call) -> Call {
+        state.withLock { $0.newBody }.map { call.with($0) } ?? call
+    }
+
+    // MARK: Failures
+
+    /// Marks an error as the failure of a request of this call. Errors of calls that the program's code makes have no such mark.
+    package func own(_ error: HTTPError) -> HTTPError {
+        var error = error
+        error.call = ObjectIdentifier(self)
+        return error
+    }
+
+    /// Whether a request of this call failed with an error.
+    func isOwn(_ error: HTTPError) -> Bool { error.call == ObjectIdentifier(self) }
+
+    /// Answers nothing from the cache from now on.
+    /// - Returns: Whether the cache was used before.
+    package func ignoreStored() -> Bool {
+        state.withLock { state in
+            defer { state.ignoresStored = true }
+            return !state.ignoresStored
+        }
+    }
+
+    /// Whether nothing is answered from the cache.
+    package var ignoresStored: Bool { state.withLock { $0.ignoresStored } }
+
+    /// Statuses that are not taken from the store: the request is made again because of them.
+    package func unwantedStatuses(_ call: Call) -> Set<Int> {
+        state.withLock { $0.tryCount } > 1 ? call.retryPolicy.statuses : []
+    }
+
+    /// Sets what may replace the answer to the request that has just failed.
+    package func standIn(_ make: @escaping @Sendable () async throws -> Answer?) {
+        state.withLock { $0.standIn = make }
+    }
+
+    /// The stale response that replaces the answer to the last request; `nil` if there is none.
+    func staleAnswer() async throws -> Answer? {
+        guard let standIn = state.withLock({ $0.standIn.take() }) else { return nil }
+        return try await standIn()
+    }
+
+    // MARK: Before another request
+
+    /// Whether the request's body can be sent again. If it cannot, the delegate is asked for another one, which
+    /// ``renewed(_:)`` then puts in place.
+    func isRepeatable(_ request: Call, holding exchange: Exchange? = nil) async throws -> Bool {
+        if request.body.takeBack() { return true }
+        guard let observer, let delegate = observer.delegate else { return false }
+        let (given, context) = (request.publicRequest, observer.context)
+        let body = try await userCode.run(
+            "the delegate's newBody(for:in:)", .evaluating, holding: exchange, sentCount: sentCount
+        ) {
+            try await delegate.newBody(for: given, in: context)
+        }
+        guard let body else { return false }
+        state.withLock { $0.newBody = body }
+        return true
+    }
+
+    /// Reads the rest of a short answer, so that its connection is free while code of the program decides about it.
+    func readAhead(_ answer: Answer) async {
+        // What leads on is brief, and worth a moment; another response must not be held up.
+        let leadsOn = answer.head.status >= 300 || answer.announcedByteCount != nil
+        await answer.channel.heldExchange?.readAhead(
+            until: leadsOn ? MonotonicTime.now().advanced(by: CallProgress.patience) : nil)
+    }
+
+    /// Gives up an answer that is not the call's, before the next request is begun, so that its connection can carry that.
+    func give(
+        up answer: Answer, reason: HTTPHop.Reason, delay: Duration = .zero, target: HTTPURL? = nil
+    ) async {
+        let patience = MonotonicTime.now().advanced(by: CallProgress.patience)
+        await answer.channel.finish(
+            waitingUntil: min(patience, answer.call.totalDeadline), for: control)
+        note(reason, answer.call, answer, status: answer.head.status, delay: delay, target: target)
+    }
+
+    /// Notes that another request follows one.
+    func note(
+        _ reason: HTTPHop.Reason, _ request: Call, _ answer: Answer? = nil, status: Int? = nil,
+        error: HTTPError.Code? = nil, delay: Duration = .zero, target: HTTPURL? = nil
+    ) {
+        let hop = HTTPHop(
+            reason: reason, method: request.method, url: request.url, status: status, error: error,
+            ended: MonotonicTime.now().since(start), delay: delay)
+        state.withLock { $0.hops.append(hop) }
+        control.watcher?.followed(hop, answer?.exchange(with: []))
+        observer?.follows(hop, to: target)
+        request.settings.configuration.logger.debug(
+            "another request follows",
+            metadata: [
+                "reason": "\(reason.rawValue)", "origin": "\(request.url.origin)",
+                "status": "\(status ?? 0)", "delay": "\(delay)",
+            ])
+    }
+
+    /// Counts another try.
+    func beginTry(afterTimeoutStatus: Bool) {
+        state.withLock { state in
+            state.tryCount += 1
+            if afterTimeoutStatus { state.timeoutStatusCount += 1 }
+        }
+    }
+
+    /// How many tries there were, and how many of them a 408 ended.
+    var tries: (count: Int, timeoutStatuses: Int) {
+        state.withLock { ($0.tryCount, $0.timeoutStatusCount) }
+    }
+
+    /// How long the rest of an answer that is not the call's is waited for, so that its connection can carry the next
+    /// request: less than another connection takes to open on most ways.
+    private static let patience = Duration.milliseconds(50)
+}

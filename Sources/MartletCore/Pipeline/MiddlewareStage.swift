@@ -1,0 +1,226 @@
+import MartletConnections
+import MartletTransport
+import MartletWire
+import Synchronization
+
+/// Hands a request to a middleware.
+struct MiddlewareStage: CallStage {
+    let middleware: any HTTPMiddleware
+    let progress: CallProgress
+
+    func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+        let run = MiddlewareRun(call, next, progress)
+        let (middleware, context) = (middleware, progress.context())
+        let request = HTTPCall.Request(call.publicRequest, body: call.body)
+        do {
+            let response = try await progress.userCode.run(
+                "the middleware's handle(_:context:next:)", .preparing, sentCount: progress.sentCount
+            ) {
+                try await middleware.handle(request, context: context, next: HTTPNext(send: run.send))
+            }
+            return try run.end(with: response)
+        } catch {
+            run.end()
+            throw error
+        }
+    }
+}
+
+/// One run of a middleware: the requests it sends, and the answer that is open.
+private final class MiddlewareRun: Sendable {
+    private struct State {
+        var answer: OpenAnswer?
+        var isSending = false
+        /// Whether the middleware has returned, or the call no longer waits for it.
+        var isOver = false
+    }
+
+    private let call: Call
+    private let next: CallNext
+    private let progress: CallProgress
+    /// Guards the above: the middleware's tasks, and the call that waits for it.
+    private let state = Mutex(State())
+
+    init(_ call: Call, _ next: CallNext, _ progress: CallProgress) {
+        self.call = call
+        self.next = next
+        self.progress = progress
+    }
+
+    /// Releases the previous answer and sends a request.
+    func send(_ request: HTTPCall.Request) async throws -> HTTPCall.Response {
+        let former = try state.withLock { state throws -> OpenAnswer? in
+            if state.isOver { throw CancellationError() }
+            guard !state.isSending else {
+                throw HTTPError(
+                    .invalidRequest, phase: .preparing,
+                    message: "a middleware called next while another call of next was running",
+                    origin: call.url.origin.description)
+            }
+            state.isSending = true
+            return state.answer.take()
+        }
+        defer { state.withLock { $0.isSending = false } }
+        if let former {
+            former.exemption?.end()
+            await progress.give(up: former.answer, reason: .middleware)
+        }
+        if progress.control.isCancelled { throw CancellationError() }
+        if request.body.replay == .once, !request.body.takeBack() {
+            throw HTTPError(
+                .bodyNotReplayable, phase: .preparing,
+                message: "a middleware sent a body again that can be read only once",
+                wasSent: progress.sentCount > 0, origin: call.url.origin.description,
+                attempts: max(1, progress.sentCount))
+        }
+        let answer = try await next(try call.adapted(request.head).with(request.body))
+        await progress.readAhead(answer)
+        let open = OpenAnswer(answer, progress.control)
+        let isWanted = state.withLock { state in
+            if !state.isOver { state.answer = open }
+            return !state.isOver
+        }
+        guard isWanted else {
+            open.exemption?.end()
+            answer.finish()
+            throw CancellationError()
+        }
+        return HTTPCall.Response(open)
+    }
+
+    /// Ends it without an answer.
+    func end() {
+        let answer = state.withLock { state in
+            state.isOver = true
+            return state.answer.take()
+        }
+        answer?.exemption?.end()
+        answer?.answer.finish()
+    }
+
+    /// Ends it with what the middleware returned.
+    func end(with response: HTTPCall.Response) throws -> Answer {
+        let open = state.withLock { state in
+            state.isOver = true
+            return state.answer.take()
+        }
+        open?.exemption?.end()
+        guard response.answer === open || response.replacement != nil else {
+            open?.answer.finish()
+            throw HTTPError(
+                .invalidRequest, phase: .evaluating,
+                message: "a middleware returned a response that it had released by calling next again",
+                wasSent: true, origin: call.url.origin.description, attempts: progress.sentCount)
+        }
+        return answer(for: response, over: open)
+    }
+
+    /// The answer that a response is.
+    /// - Parameter open: The network's answer, whose body the response may wrap.
+    private func answer(for response: HTTPCall.Response, over open: OpenAnswer?) -> Answer {
+        let base = open?.answer
+        let isHeadKept = base.map { HeadConversion.response($0.head) == response.head } ?? false
+        let head = isHeadKept ? nil : ResponseHead(response.head)
+        var source: (any BodySource)?
+        var length: UInt64?
+        switch response.replacement {
+        case .bytes(let bytes): (source, length) = (BytesSource(bytes), UInt64(bytes.count))
+        case .source(let made, let known): (source, length) = (made, known)
+        case nil: source = open?.rest
+        }
+        if let base, source == nil { return base.passed(to: base.call, head: head) }
+        return Answer(
+            call: base?.call ?? progress.continued(call),
+            channel: .made(MadeBody(source ?? BytesSource([]), base: base, progress.userCode)),
+            head: head ?? base?.head ?? ResponseHead(response.head), codings: [], announcedByteCount: length,
+            hasTrailers: true, interim: base?.interim ?? [], attempts: base?.attempts ?? 0,
+            waited: call.start,
+            provenance: base?.provenance)
+    }
+}
+
+/// An answer that a middleware may read.
+final class OpenAnswer: Sendable {
+    let answer: Answer
+    /// Keeps the connection out of the pool's limits while the middleware runs.
+    let exemption: Exemption?
+    private let control: TransferControl
+    /// Guards the reader, which is made when the body is asked for.
+    private let reader = Mutex<BodyReader?>(nil)
+
+    init(_ answer: Answer, _ control: TransferControl) {
+        self.answer = answer
+        self.control = control
+        exemption = answer.channel.heldExchange?.exemption()
+    }
+
+    /// The body. The caller gets the part that the middleware does not read.
+    var body: ResponseBody {
+        let reader = reader.withLock { reader in
+            // The caller's reader tells the observer, so this one does not.
+            let made =
+                reader
+                ?? BodyReader(answer.passed(to: answer.call.unobserved), control: control, byteLimit: nil)
+            reader = made
+            return made
+        }
+        return ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount)
+    }
+
+    /// The rest of the body, if the middleware has begun to read it.
+    var rest: (any BodySource)? { reader.withLock { $0 }.map(ReaderSource.init) }
+}
+
+/// The rest of a body that a middleware has begun to read.
+private final class ReaderSource: BodySource {
+    private let reader: BodyReader
+
+    init(_ reader: BodyReader) {
+        self.reader = reader
+    }
+
+    func next() async throws -> [UInt8]? { try await reader.next() }
+}
+
+/// The body of a response that a middleware has made or changed.
+package final class MadeBody: Sendable {
+    private let source: any BodySource
+    private let userCode: UserCode
+    /// The network's answer that it wraps; `nil` if there is none.
+    let base: Answer?
+
+    init(_ source: any BodySource, base: Answer?, _ userCode: UserCode) {
+        self.source = source
+        self.base = base
+        self.userCode = userCode
+    }
+
+    /// The next bytes; `nil` at the end.
+    func next() async throws -> [UInt8]? {
+        let source = source
+        while true {
+            let piece: [UInt8]?
+            if source is ReaderSource || source is BytesSource {
+                piece = try await source.next()
+            } else {
+                piece = try await userCode.run(
+                    "the body of a middleware's response", .receivingBody,
+                    holding: base?.channel.heldExchange,
+                    sentCount: 1
+                ) {
+                    try await source.next()
+                }
+            }
+            if piece?.isEmpty != true { return piece }
+        }
+    }
+}
+
+extension ResponseHead {
+    /// The head of a response of the ecosystem's type.
+    fileprivate init(_ response: HTTPResponse) {
+        var fields = FieldBlock()
+        for field in response.headerFields { fields.append(field) }
+        self.init(status: response.status.code, reason: response.status.reasonPhrase, fields: fields)
+    }
+}

@@ -1,0 +1,264 @@
+public import MartletCore
+public import HTTPTypes
+public import FoundationEssentials
+import MartletTransport
+import MartletWire
+
+/// Exchanges as a HAR 1.2 log, which the developer tools of browsers open.
+///
+/// It can be had whole, or written as it grows: each ``Piece`` says at which offset of the file its bytes belong, and after
+/// each of them the file is a complete log.
+public struct HARLog: Sendable {
+    /// Bytes for a file.
+    public struct Piece: Hashable, Sendable {
+        /// Where in the file they begin; what is behind them, if anything, is theirs to overwrite.
+        public let offset: UInt64
+        /// The bytes.
+        public let bytes: [UInt8]
+    }
+
+    private static let closing = Array("\n]}}\n".utf8)
+    private var entryCount = 0
+    /// Where the closing brackets begin in what was handed out.
+    private var end: UInt64 = 0
+    private let creator: String
+    private let version: String
+
+    /// A log without entries.
+    /// - Parameters:
+    ///   - creator: The program that makes it.
+    ///   - version: The program's version.
+    public init(creator: String = "Martlet", version: String = martletVersion) {
+        self.creator = creator
+        self.version = version
+    }
+
+    /// What the file of a log without entries is, to be written before the first entry.
+    public mutating func begin() -> Piece {
+        let log: JSONValue = [
+            "version": "1.2", "creator": ["name": .string(creator), "version": .string(version)], "pages": [],
+        ]
+        var bytes = "{\"log\":".utf8 + log.bytesForPages
+        bytes.removeLast()
+        bytes += ",\"entries\":[".utf8
+        entryCount = 0
+        end = UInt64(bytes.count)
+        return Piece(offset: 0, bytes: bytes + HARLog.closing)
+    }
+
+    /// What an entry adds to the file.
+    public mutating func append(_ entry: HAREntry) -> Piece {
+        let offset = end
+        let bytes = (entryCount == 0 ? [0x0A] : [UInt8(ascii: ","), 0x0A]) + entry.json
+        entryCount += 1
+        end += UInt64(bytes.count)
+        return Piece(offset: offset, bytes: bytes + HARLog.closing)
+    }
+
+    /// A whole log of some entries.
+    public static func bytes(
+        _ entries: [HAREntry], creator: String = "Martlet", version: String = martletVersion
+    )
+        -> [UInt8]
+    {
+        var log = HARLog(creator: creator, version: version)
+        var bytes = log.begin().bytes
+        for entry in entries {
+            bytes.removeLast(closing.count)
+            bytes += log.append(entry).bytes
+        }
+        return bytes
+    }
+}
+
+/// One exchange as a HAR log shows it (HAR 1.2, `entries`).
+public struct HAREntry: Sendable {
+    /// The entry as JSON, in UTF-8.
+    public let json: [UInt8]
+
+    /// An exchange that was answered.
+    ///
+    /// - Parameters:
+    ///   - exchange: The exchange.
+    ///   - requestBody: The body of its request, which an exchange does not keep.
+    ///   - sentHeaders: The fields as they were sent; by default those of the request, and `Host`.
+    ///   - startedAt: When it began; by default as its metrics know it.
+    ///   - error: What went wrong after its head had come, if anything; its description is shown, in which Martlet's own
+    ///     errors hold no secret.
+    ///   - options: What is shown.
+    public init(
+        _ exchange: HTTPExchange, requestBody: HTTPBody = .none, sentHeaders: HTTPFields? = nil,
+        startedAt: Date? = nil, error: (any Error)? = nil, options: HAROptions = HAROptions()
+    ) {
+        let request = HARRequest(
+            exchange.request, url: exchange.url, body: requestBody, sentHeaders: sentHeaders,
+            options: options)
+        let response = HARResponse(exchange, options: options)
+        json = HAREntry.json(
+            request: request.value, response: response.value, metrics: exchange.metrics,
+            startedAt: startedAt, failure: error.map { "\($0)" }, cacheStatus: exchange.cacheStatus)
+    }
+
+    /// A call that failed without an answer: its response has the status 0, as browsers show such calls.
+    ///
+    /// - Parameters:
+    ///   - request: What was asked for.
+    ///   - url: Where.
+    ///   - error: Why there is no answer; its description is shown, in which Martlet's own errors hold no secret.
+    ///   - metrics: As far as they are known.
+    public init(
+        failed request: HTTPRequest, url: HTTPURL, requestBody: HTTPBody = .none, error: any Error,
+        metrics: HTTPMetrics = HTTPMetrics(), startedAt: Date? = nil, options: HAROptions = HAROptions()
+    ) {
+        let shown = HARRequest(request, url: url, body: requestBody, sentHeaders: nil, options: options)
+        json = HAREntry.json(
+            request: shown.value, response: HARResponse.none, metrics: metrics, startedAt: startedAt,
+            failure: "\(error)")
+    }
+
+    private static func json(
+        request: JSONValue, response: JSONValue, metrics: HTTPMetrics, startedAt: Date?, failure: String?,
+        cacheStatus: String? = nil
+    ) -> [UInt8] {
+        let timings = HARTimings(metrics)
+        let start = startedAt ?? metrics.startedAt ?? Date()
+        let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        // What HAR 1.2 would have of an entry's state before and after is optional, and not known.
+        var members = JSONObject([
+            ("startedDateTime", .string(start.formatted(format))), ("time", .milliseconds(timings.total)),
+            ("request", request), ("response", response),
+            ("cache", cacheStatus.map { ["comment": "Cache-Status: \($0)"] } ?? [:]),
+            ("timings", timings.value),
+        ])
+        if let connection = metrics.connection {
+            if let (address, port) = HAREntry.parts(of: connection.remoteAddress) {
+                // The server's port, which HAR 1.2 allows for: browsers show it behind the address.
+                members["serverIPAddress"] = .string(address)
+                members["connection"] = .string(port)
+            }
+            members["_connectionId"] = HAREntry.parts(of: connection.localAddress).map { .string($0.port) }
+        }
+        if metrics.attempts > 1 { members["comment"] = "attempts: \(metrics.attempts)" }
+        // Members of one's own begin with a low line (HAR 1.2, “Custom Fields”).
+        members["_error"] = failure.map { .string($0) }
+        return JSONValue.object(members).bytesForPages
+    }
+
+    /// Address and port of `127.0.0.1:80` or `[::1]:80`; `nil` for the name of a socket.
+    private static func parts(of address: String) -> (address: String, port: String)? {
+        guard !address.hasPrefix("/"), let colon = address.lastIndex(of: ":") else { return nil }
+        let port = address[address.index(after: colon)...]
+        guard !port.isEmpty, port.utf8.allSatisfy(ByteClass.isDigit) else { return nil }
+        var host = address[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        return (String(host), String(port))
+    }
+}
+
+/// What a HAR log shows.
+public struct HAROptions: Hashable, Sendable {
+    /// What is kept out of it; credentials and cookies by default.
+    public var mask = SecretMask.standard
+
+    /// The most bytes of a body, sent or received, that are shown; 1 MiB by default. It keeps a log of large transfers from
+    /// growing as large. Of a longer text its beginning is shown, of other bodies the size alone.
+    public var bodyLimit = ByteCount.mebibytes(1)
+
+    /// The defaults.
+    public init() {}
+}
+
+/// The phases of an exchange as HAR 1.2 has them, in milliseconds; -1 for one that there was not.
+package struct HARTimings: Hashable, Sendable {
+    /// Waiting for a connection, and all requests of the call before the last.
+    package let blocked: Double
+    /// Looking up the name.
+    package let dns: Double
+    /// Opening the connection, the TLS handshake included.
+    package let connect: Double
+    /// The TLS handshake.
+    package let ssl: Double
+    /// Writing the request.
+    package let send: Double
+    /// From the end of the request to the head of the response.
+    package let wait: Double
+    /// Receiving the response.
+    package let receive: Double
+
+    /// The whole: the sum of the phases, in which ``ssl`` is part of ``connect``.
+    package var total: Double {
+        [blocked, dns, connect, send, wait, receive].reduce(0) { $0 + max($1, 0) }
+    }
+
+    /// The phases of a call that took so long.
+    ///
+    /// A connection may have been begun before the call, for another one that then found a free one: only what lies within
+    /// the call's own wait is counted, its last part first.
+    package init(_ metrics: HTTPMetrics) {
+        let ready = metrics.lastBegin + metrics.wait
+        var rest = ready
+        func taken(_ duration: Duration?) -> Duration? {
+            guard let duration else { return nil }
+            let part = min(max(duration, .zero), rest)
+            rest -= part
+            return part
+        }
+        let tls = taken(metrics.tls)
+        let transport = taken(metrics.connect)
+        let lookup = taken(metrics.dns)
+        ssl = HARTimings.milliseconds(tls)
+        dns = HARTimings.milliseconds(lookup)
+        connect =
+            transport == nil && tls == nil
+            ? -1 : HARTimings.milliseconds((transport ?? .zero) + (tls ?? .zero))
+        blocked = HARTimings.milliseconds(rest)
+        let head = max(metrics.firstByte ?? metrics.total, ready)
+        // A server may answer before it has read the whole request.
+        let sending = min(max(metrics.send ?? .zero, .zero), head - ready)
+        send = HARTimings.milliseconds(sending)
+        wait = HARTimings.milliseconds(head - ready - sending)
+        receive = HARTimings.milliseconds(max(metrics.total - head, .zero))
+    }
+
+    private static func milliseconds(_ duration: Duration?) -> Double {
+        guard let duration else { return -1 }
+        // Nanoseconds are whole numbers, and a quotient of whole numbers is as near as can be.
+        return Double(duration.wholeNanoseconds) / 1e6
+    }
+
+    /// The member `timings` of an entry.
+    var value: JSONValue {
+        [
+            "blocked": .milliseconds(blocked), "dns": .milliseconds(dns), "connect": .milliseconds(connect),
+            "ssl": .milliseconds(ssl), "send": .milliseconds(send), "wait": .milliseconds(wait),
+            "receive": .milliseconds(receive),
+        ]
+    }
+}
+
+extension JSONValue {
+    /// A number of milliseconds, to the microsecond; 0 for what is not finite.
+    package static func milliseconds(_ number: Double) -> JSONValue {
+        JSONValue(number.isFinite ? (number * 1000).rounded() / 1000 : 0)
+    }
+
+    /// A list of objects with a name and a value.
+    static func named(_ pairs: [(name: String, value: String)]) -> JSONValue {
+        .array(pairs.map { ["name": .string($0.name), "value": .string($0.value)] })
+    }
+
+    /// The value as JSON in UTF-8 that ends neither a line of a script nor an element of a page: such characters, which stand
+    /// in strings alone, are escaped.
+    package var bytesForPages: [UInt8] {
+        var output: [UInt8] = []
+        for scalar in text().unicodeScalars {
+            switch scalar {
+            case "\u{7F}", "\u{2028}", "\u{2029}", "<":
+                let digits = String(scalar.value, radix: 16)
+                output += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
+            default: output += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+            }
+        }
+        return output
+    }
+}

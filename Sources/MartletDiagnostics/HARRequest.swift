@@ -1,0 +1,181 @@
+package import MartletCore
+import HTTPTypes
+import FoundationEssentials
+
+/// The request of an entry.
+struct HARRequest {
+    private let request: HTTPRequest
+    private let url: HTTPURL
+    private let body: HTTPBody
+    private let fields: HTTPFields
+    private let mask: SecretMask
+    private let limit: Int
+
+    init(
+        _ request: HTTPRequest, url: HTTPURL, body: HTTPBody, sentHeaders: HTTPFields?, options: HAROptions
+    ) {
+        self.request = request
+        self.url = url
+        self.body = body
+        mask = options.mask
+        limit = options.bodyLimit.bytes
+        var fields = sentHeaders ?? request.headerFields
+        if sentHeaders == nil {
+            if fields[.hostField] == nil { fields[.hostField] = url.hostFieldValue }
+            if let type = body.contentType, fields[.contentType] == nil { fields[.contentType] = type }
+        }
+        self.fields = fields
+    }
+
+    /// The member `request`.
+    var value: JSONValue {
+        var members = JSONObject([
+            ("method", .string(request.method.rawValue)), ("url", .string(mask.text(of: url))),
+            ("httpVersion", "HTTP/1.1"), ("cookies", cookies),
+            ("headers", .named(fields.map { ($0.name.rawName, mask.value(of: $0.name, $0.value)) })),
+            ("queryString", query(url.query ?? "")), ("headersSize", -1),
+            ("bodySize", JSONValue(body.isPresent ? body.length.map { Int64(clamping: $0) } ?? -1 : 0)),
+        ])
+        if body.isPresent { members["postData"] = postData }
+        return .object(members)
+    }
+
+    private var cookies: JSONValue {
+        let isHidden = mask.fields.contains(.cookie)
+        let pairs: [Substring] = fields[values: .cookie].flatMap { $0.split(separator: ";") }
+        return .named(
+            pairs.compactMap { pair in
+                let trimmed = pair.drop { $0 == " " }
+                let equals = trimmed.firstIndex(of: "=") ?? trimmed.endIndex
+                guard equals > trimmed.startIndex else { return nil }
+                let value = isHidden ? SecretMask.stars : String(trimmed[equals...].dropFirst())
+                return (String(trimmed[..<equals]), value)
+            })
+    }
+
+    private func query(_ text: String) -> JSONValue {
+        .named(
+            FormEncoding.decoded(text).map { item in
+                (item.name, mask.hides(item.name) ? SecretMask.stars : item.value ?? "")
+            })
+    }
+
+    private var postData: JSONValue {
+        let type = fields[.contentType] ?? body.contentType ?? "application/octet-stream"
+        var members = JSONObject([("mimeType", .string(type))])
+        switch body.storage {
+        case .bytes(let bytes):
+            if MediaType(type)?.essence == "application/x-www-form-urlencoded" {
+                // A value that the limit cuts is behind its name, which says whether it is secret.
+                let form = String(decoding: bytes.prefix(limit), as: UTF8.self)
+                // HAR 1.2 has text and parameters exclude each other. Browsers write both, and where there is no text
+                // some show nothing, or "undefined".
+                members["params"] = query(form)
+                members["text"] = .string(mask.query(form))
+                if bytes.count > limit {
+                    members["comment"] = "the first \(limit) of \(bytes.count) bytes"
+                }
+            } else {
+                let text = HARText(bytes, type: MediaType(type), limit: limit)
+                members["text"] = .string(text.text ?? "")
+                // HAR 1.2 knows no Base64 there, so that it is said in a member of one's own.
+                if text.isBase64 { members["_encoding"] = "base64" }
+                members["comment"] = text.comment.map { .string($0) }
+            }
+        case .multipart(let content):
+            members["params"] = .array(content.parts.map(parameter))
+            members["text"] = .string(text(of: content, type))
+        case .file(let path):
+            members["text"] = ""
+            members["comment"] = "the file \(path.string)"
+        case .none, .stream, .once, .failure:
+            members["text"] = ""
+            members["comment"] = "a stream"
+        }
+        return .object(members)
+    }
+
+    private func parameter(_ part: MultipartForm.Part) -> JSONValue {
+        var members = JSONObject([("name", .string(part.name))])
+        members["value"] = shownValue(of: part).map { .string($0) }
+        members["fileName"] = part.filename.map { .string($0) }
+        members["contentType"] = part.body.contentType.map { .string($0) }
+        return .object(members)
+    }
+
+    /// What is shown of a part: its text, or that it is secret; `nil` for files, streams, and what is no text or too long.
+    private func shownValue(of part: MultipartForm.Part) -> String? {
+        if mask.hides(part.name) { return SecretMask.stars }
+        guard part.filename == nil, case .bytes(let bytes) = part.body.storage, bytes.count <= limit else {
+            return nil
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// A form as text, from which browsers read its parts: what they send, without what is not shown, and without the
+    /// parts' own fields. Empty where the type names no boundary.
+    private func text(of content: MultipartContent, _ type: String) -> String {
+        guard let boundary = MediaType(type)?["boundary"] else { return "" }
+        var text = ""
+        for part in content.parts {
+            var head = PartHead(quoting: .percent)
+            do throws(MultipartError) {
+                try head.disposition(name: part.name, filename: part.filename)
+                if let type = part.body.contentType { try head.field("Content-Type", type) }
+            } catch {
+                // It would not have become a part.
+                continue
+            }
+            text += "--\(boundary)\r\n\(String(decoding: head.bytes, as: UTF8.self))\r\n"
+            text += "\(shownValue(of: part) ?? "")\r\n"
+        }
+        return text + "--\(boundary)--\r\n"
+    }
+}
+
+/// A body as a HAR log holds it: as text where it is text, else in Base64, and no more than its limit.
+package struct HARText {
+    /// The text, or the bytes in Base64; `nil` where there is too much of them.
+    package let text: String?
+    /// Whether ``text`` is Base64.
+    package let isBase64: Bool
+    /// What was left out; `nil` for nothing.
+    package let comment: String?
+
+    /// What is shown of a body of a type.
+    /// - Parameter total: How many bytes it had, where fewer are left of it.
+    package init(_ bytes: [UInt8], type: MediaType?, limit: Int, of total: Int? = nil) {
+        let shown = bytes.prefix(limit)
+        let total = max(bytes.count, total ?? 0)
+        let isWhole = shown.count == total
+        if let text = HARText.decoded(shown, isWhole: isWhole, type) {
+            self.text = text
+            isBase64 = false
+            comment = isWhole ? nil : "the first \(shown.count) of \(total) bytes"
+        } else if isWhole {
+            text = Data(bytes).base64EncodedString()
+            isBase64 = true
+            comment = nil
+        } else {
+            text = nil
+            isBase64 = false
+            comment = "\(total) bytes, more than are shown"
+        }
+    }
+
+    private static func decoded(
+        _ bytes: ArraySlice<UInt8>, isWhole: Bool, _ type: MediaType?
+    ) -> String? {
+        if let charset = type?.charset, let encoding = TextDecoding.Encoding(label: charset),
+            encoding != .utf8
+        {
+            return TextDecoding(charset: charset).text(from: bytes)
+        }
+        guard !bytes.contains(0) else { return nil }
+        // Cut within a character, a text is one still.
+        for dropped in 0...(isWhole ? 0 : min(3, bytes.count)) {
+            if let text = String(validating: bytes.dropLast(dropped), as: UTF8.self) { return text }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,112 @@
+import MartletCore
+import HTTPTypes
+import FoundationEssentials
+import MartletWire
+
+/// The response of an entry.
+struct HARResponse {
+    private let exchange: HTTPExchange
+    private let mask: SecretMask
+    private let limit: Int
+
+    init(_ exchange: HTTPExchange, options: HAROptions) {
+        self.exchange = exchange
+        mask = options.mask
+        limit = options.bodyLimit.bytes
+    }
+
+    /// The response of a call that had none.
+    static var none: JSONValue {
+        [
+            "status": 0, "statusText": "", "httpVersion": "", "cookies": [], "headers": [],
+            "content": ["size": 0, "mimeType": "x-unknown"], "redirectURL": "", "headersSize": -1,
+            "bodySize": -1,
+        ]
+    }
+
+    /// The member `response`.
+    var value: JSONValue {
+        let head = exchange.rawHead
+        let location = head.fields.firstValue(of: "location") ?? ""
+        return [
+            "status": JSONValue(head.status), "statusText": .string(head.reason),
+            "httpVersion": "\(head.version.text)",
+            "cookies": .array(head.fields.values(of: "set-cookie").compactMap(cookie)),
+            "headers": .named(head.fields.map { ($0.name, shown($0.name, $0.value)) }),
+            "content": content(head),
+            "redirectURL": .string(mask.value(of: .location, location)),
+            "headersSize": -1,
+            "bodySize": JSONValue(received),
+            // Without it, browsers add up the two sizes, be one of them the -1 of what is not known.
+            "_transferSize": JSONValue(received),
+        ]
+    }
+
+    /// Bytes of the body as they came.
+    private var received: Int64 { Int64(clamping: exchange.metrics.receivedBodyByteCount) }
+
+    private func shown(_ name: String, _ value: String) -> String {
+        HTTPField.Name(name).map { mask.value(of: $0, value) } ?? value
+    }
+
+    private func content(_ head: ResponseHead) -> JSONValue {
+        let type = head.fields.firstValue(of: "content-type")
+        var members = JSONObject([
+            ("size", JSONValue(size(head))), ("mimeType", .string(type ?? "x-unknown")),
+        ])
+        // What the cache gave saved no bytes on the wire by its coding: none came.
+        if head.fields.contains("content-encoding"), exchange.source == .network {
+            members["compression"] = JSONValue(Int64(exchange.body.count) - received)
+        }
+        if !exchange.body.isEmpty {
+            let text = HARText(
+                exchange.body, type: type.flatMap { MediaType($0) }, limit: limit,
+                of: Int(clamping: size(head)))
+            members["text"] = text.text.map { .string($0) }
+            if text.isBase64 { members["encoding"] = "base64" }
+            members["comment"] = text.comment.map { .string($0) }
+        }
+        return .object(members)
+    }
+
+    /// The body's size. Of a large one the exchange may have but the beginning, as of one that was streamed.
+    private func size(_ head: ResponseHead) -> Int64 {
+        let kept = Int64(exchange.body.count)
+        if head.fields.contains("content-encoding") { return kept }
+        return max(kept, received)
+    }
+
+    /// A cookie that was set, as far as it can be taken apart; `nil` for one without a name.
+    private func cookie(_ text: String) -> JSONValue? {
+        let parts = text.split(separator: ";", omittingEmptySubsequences: false).map(HARResponse.pair)
+        guard let first = parts.first, !first.name.isEmpty else { return nil }
+        let isHidden = mask.fields.contains(.setCookie)
+        var members = JSONObject([
+            ("name", .string(first.name)), ("value", .string(isHidden ? SecretMask.stars : first.value)),
+        ])
+        var known: Set<String> = []
+        for (name, value) in parts.dropFirst() where known.insert(name.lowercased()).inserted {
+            switch name.lowercased() {
+            case "path": members["path"] = .string(value)
+            case "domain": members["domain"] = .string(value)
+            case "httponly": members["httpOnly"] = true
+            case "secure": members["secure"] = true
+            case "expires":
+                guard let date = HTTPDate(value) else { continue }
+                let instant = Date(timeIntervalSince1970: Double(date.secondsSinceEpoch))
+                members["expires"] = .string(instant.formatted(.iso8601))
+            default: break
+            }
+        }
+        return .object(members)
+    }
+
+    private static func pair(_ text: Substring) -> (name: String, value: String) {
+        let name = text.prefix { $0 != "=" }
+        return (trimmed(name), trimmed(text.dropFirst(name.count + 1)))
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        String(decoding: ByteClass.trimmed(Array(text.utf8)[...]), as: UTF8.self)
+    }
+}

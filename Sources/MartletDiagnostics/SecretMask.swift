@@ -1,0 +1,124 @@
+import MartletCore
+public import HTTPTypes
+
+/// What is kept out of logs and command lines that are made to be shown: each secret becomes `***`.
+///
+/// Bodies are shown as they are, but for the fields of forms that ``queryItems`` names.
+public struct SecretMask: Hashable, Sendable {
+    /// Fields whose values are secret. Of `Authorization` and `Proxy-Authorization` the scheme stays, of cookies the names.
+    public var fields: Set<HTTPField.Name>
+
+    /// Names of items in queries and forms whose values are secret, in lower case.
+    public var queryItems: Set<String>
+
+    /// Whether user names and passwords in URLs are secret.
+    public var masksUserInfo: Bool
+
+    /// A mask of one's own.
+    public init(fields: Set<HTTPField.Name>, queryItems: Set<String> = [], masksUserInfo: Bool = true) {
+        self.fields = fields
+        self.queryItems = Set(queryItems.map { $0.lowercased() })
+        self.masksUserInfo = masksUserInfo
+    }
+
+    /// Credentials and cookies, and user names and passwords in URLs: the default wherever a mask is asked for.
+    public static let standard = SecretMask(
+        fields: [.authorization, .proxyAuthorization, .cookie, .setCookie])
+
+    /// Nothing is masked: the result holds every secret there is.
+    public static let none = SecretMask(fields: [], masksUserInfo: false)
+
+    /// Names of query items that commonly hold secrets, for ``queryItems``.
+    public static let tokenLikeNames: Set<String> = [
+        "access_token", "api_key", "apikey", "auth", "client_secret", "code", "id_token", "key", "passwd",
+        "password", "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential",
+        "x-amz-security-token", "x-amz-signature",
+    ]
+
+    /// The mask with further fields, such as one that carries an API key.
+    public func adding(
+        fields: Set<HTTPField.Name> = [], queryItems: Set<String> = []
+    ) -> SecretMask {
+        SecretMask(
+            fields: self.fields.union(fields), queryItems: self.queryItems.union(queryItems),
+            masksUserInfo: masksUserInfo)
+    }
+
+    /// What stands for a secret.
+    static let stars = "***"
+
+    /// The value of a field as it may be shown.
+    func value(of name: HTTPField.Name, _ value: String) -> String {
+        guard fields.contains(name) else { return Self.namesURL(name) ? reference(value) : value }
+        if name == .cookie { return SecretMask.cookies(value) }
+        if name == .setCookie { return SecretMask.setCookie(value) }
+        if name == .authorization || name == .proxyAuthorization {
+            guard let blank = value.firstIndex(of: " ") else { return SecretMask.stars }
+            return "\(value[..<blank]) \(SecretMask.stars)"
+        }
+        return SecretMask.stars
+    }
+
+    /// A URL as it may be shown.
+    func text(of url: HTTPURL) -> String {
+        var userInfo = url.userInfo
+        if let info = userInfo, masksUserInfo {
+            userInfo = HTTPURL.UserInfo(
+                user: SecretMask.stars, password: info.password.map { _ in SecretMask.stars })
+        }
+        return HTTPURL(
+            scheme: url.scheme, userInfo: userInfo, host: url.host, hostKind: url.hostKind,
+            explicitPort: url.explicitPort, path: url.path, query: url.query.map(query),
+            fragment: url.fragment
+        )
+        .absoluteString
+    }
+
+    /// A query or a form as it may be shown: items of secret names keep their names.
+    func query(_ text: String) -> String {
+        guard !queryItems.isEmpty else { return text }
+        let pairs = text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        let shown = pairs.map { pair -> String in
+            let whole = String(Substring(pair))
+            guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { return whole }
+            let name = String(Substring(pair[..<equals]))
+            return hides(PercentEncoding.decoded(name)) ? "\(name)=\(SecretMask.stars)" : whole
+        }
+        return shown.joined(separator: "&")
+    }
+
+    /// Whether the value of a query's or form's item is secret.
+    func hides(_ name: String) -> Bool { queryItems.contains(name.lowercased()) }
+
+    /// The value of a field that is a URL.
+    private func reference(_ value: String) -> String {
+        guard self != .none else { return value }
+        do throws(HTTPURL.ParseError) {
+            let url = try HTTPURL(value, pathAsIs: true)
+            guard url.userInfo != nil || url.query != nil else { return value }
+            return text(of: url)
+        } catch {
+            // Relative: there is no user info in it, but there may be a query.
+            guard let mark = value.utf8.firstIndex(of: UInt8(ascii: "?")) else { return value }
+            return String(value[...mark]) + query(String(value[value.utf8.index(after: mark)...]))
+        }
+    }
+
+    private static func namesURL(_ name: HTTPField.Name) -> Bool {
+        name == .location || name == .contentLocation || name == .referer
+    }
+
+    private static func cookies(_ value: String) -> String {
+        let pairs: [Substring] = value.split(separator: ";", omittingEmptySubsequences: false)
+        let shown = pairs.map { pair -> String in
+            guard let equals = pair.firstIndex(of: "=") else { return stars }
+            return "\(pair[..<equals])=\(stars)"
+        }
+        return shown.joined(separator: ";")
+    }
+
+    private static func setCookie(_ value: String) -> String {
+        let end = value.firstIndex(of: ";") ?? value.endIndex
+        return cookies(String(value[..<end])) + String(value[end...])
+    }
+}

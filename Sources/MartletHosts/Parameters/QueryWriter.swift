@@ -1,0 +1,213 @@
+import MartletCore
+import FoundationEssentials
+
+/// Writes a tree of parameters as pairs of names and values by the rules of a ``QueryEncoding``.
+struct QueryWriter {
+    private let encoding: QueryEncoding
+    private var bytes: [UInt8] = []
+    // Not told by the bytes: a null without a name has none.
+    private var hasPairs = false
+
+    private init(_ encoding: QueryEncoding) {
+        self.encoding = encoding
+    }
+
+    /// The pairs of parameters, joined by `&`.
+    static func text(of parameters: ParameterValue, by encoding: QueryEncoding) throws(ParameterError)
+        -> String
+    {
+        guard case .object = parameters else { throw ParameterError(.notAnObject, at: ParameterPath()) }
+        var writer = QueryWriter(encoding)
+        try writer.write(parameters, named: nil, at: ParameterPath())
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    /// The values of a set in the order in which they are written by default.
+    static func sorted(_ values: Set<ParameterValue>) throws(ParameterError) -> [ParameterValue] {
+        try QueryWriter(QueryEncoding()).sorted(values, at: ParameterPath())
+    }
+
+    // MARK: Values
+
+    private mutating func write(
+        _ value: ParameterValue, named name: String?, at path: ParameterPath
+    ) throws(ParameterError) {
+        switch value {
+        case .object(let values):
+            for (key, inner) in values.map({ (styled($0.key), $0.value) }).sorted(by: { $0.0 < $1.0 }) {
+                try write(inner, named: name.map { "\($0)[\(key)]" } ?? key, at: try path.inside(key))
+            }
+        case .array(let values):
+            if encoding.arrays == .commaSeparated {
+                return try writeList(values, named: name ?? "", at: path)
+            }
+            for (index, inner) in values.enumerated() {
+                try write(inner, named: itemName(name ?? "", index), at: try path.inside(index))
+            }
+        case .set(let values):
+            let sorted = try sorted(values, at: path)
+            if encoding.arrays == .commaSeparated {
+                return try writeList(sorted, named: name ?? "", at: path)
+            }
+            for (index, inner) in sorted.enumerated() {
+                try write(inner, named: name, at: try path.inside(index))
+            }
+        case .null:
+            switch encoding.nulls {
+            case .bareKey: begin(name)
+            case .emptyValue:
+                begin(name)
+                bytes.append(UInt8(ascii: "="))
+            case .dropped: break
+            }
+        case .bool, .integer, .unsigned, .number, .decimal, .string, .date, .data:
+            guard let text = try text(of: value, at: path) else { return }
+            begin(name)
+            bytes.append(UInt8(ascii: "="))
+            QueryWriter.append(text, to: &bytes)
+        }
+    }
+
+    private mutating func writeList(
+        _ values: [ParameterValue], named name: String, at path: ParameterPath
+    ) throws(ParameterError) {
+        var texts: [String] = []
+        for (index, value) in values.enumerated() {
+            let place = try path.inside(index)
+            if value == .null {
+                if encoding.nulls != .dropped { texts.append("") }
+            } else if let text = try text(of: value, at: place) {
+                texts.append(text)
+            } else {
+                throw ParameterError(.notAList, at: place)
+            }
+        }
+        guard !texts.isEmpty else { return }
+        begin(name)
+        for (index, text) in texts.enumerated() {
+            bytes.append(UInt8(ascii: index == 0 ? "=" : ","))
+            QueryWriter.append(text, to: &bytes)
+        }
+    }
+
+    private mutating func begin(_ name: String?) {
+        if hasPairs { bytes.append(UInt8(ascii: "&")) }
+        hasPairs = true
+        QueryWriter.append(name ?? "", to: &bytes)
+    }
+
+    private func itemName(_ name: String, _ index: Int) -> String {
+        switch encoding.arrays {
+        case .brackets: "\(name)[]"
+        case .indexed: "\(name)[\(index)]"
+        case .repeated, .commaSeparated: name
+        }
+    }
+
+    private func styled(_ key: String) -> String {
+        switch encoding.keys {
+        case .asIs: key
+        case .snakeCase: SnakeCase.text(key)
+        }
+    }
+
+    /// The values of a set by their texts; those that are no plain values by what would be written of them.
+    private func sorted(
+        _ values: Set<ParameterValue>, at path: ParameterPath
+    ) throws(ParameterError) -> [ParameterValue] {
+        let inner = try path.inside(0)
+        var keyed: [(text: String, value: ParameterValue)] = []
+        keyed.reserveCapacity(values.count)
+        for value in values {
+            if let text = try text(of: value, at: inner) {
+                keyed.append((text, value))
+            } else {
+                var writer = QueryWriter(encoding)
+                try writer.write(value, named: nil, at: inner)
+                keyed.append((String(decoding: writer.bytes, as: UTF8.self), value))
+            }
+        }
+        return keyed.sorted { $0.text < $1.text }.map(\.value)
+    }
+
+    // MARK: Texts
+
+    /// The text of a plain value; `nil` for others.
+    private func text(of value: ParameterValue, at path: ParameterPath) throws(ParameterError) -> String? {
+        switch value {
+        case .null, .array, .set, .object: return nil
+        case .bool(let value):
+            switch encoding.booleans {
+            case .numeric: return value ? "1" : "0"
+            case .literal: return value ? "true" : "false"
+            }
+        case .integer(let value): return String(value)
+        case .unsigned(let value): return String(value)
+        case .number(let value):
+            guard value.isFinite else { throw ParameterError(.notFinite, at: path) }
+            return QueryWriter.text(of: value)
+        case .decimal(let value):
+            guard !value.isNaN else { throw ParameterError(.notFinite, at: path) }
+            return value.description
+        case .string(let value): return value
+        case .date(let value): return try text(of: value, at: path)
+        case .data(let value):
+            let text = value.base64EncodedString()
+            guard encoding.data == .base64URL else { return text }
+            return String(
+                text.compactMap { character -> Character? in
+                    switch character {
+                    case "+": "-"
+                    case "/": "_"
+                    case "=": nil
+                    default: character
+                    }
+                })
+        }
+    }
+
+    /// A number as short as it reads back the same; whole ones without a point.
+    private static func text(of value: Double) -> String {
+        let text = value.description
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+    }
+
+    private func text(of date: Date, at path: ParameterPath) throws(ParameterError) -> String {
+        let seconds = date.timeIntervalSince1970
+        switch encoding.dates {
+        case .iso8601, .iso8601WithMilliseconds:
+            guard QueryWriter.secondsOfISO8601.contains(seconds) else {
+                throw ParameterError(.dateOutOfRange, at: path)
+            }
+            let withMilliseconds = encoding.dates == .iso8601WithMilliseconds
+            return Date.ISO8601FormatStyle(includingFractionalSeconds: withMilliseconds).format(date)
+        case .secondsSince1970:
+            guard seconds.isFinite else { throw ParameterError(.dateOutOfRange, at: path) }
+            return QueryWriter.text(of: seconds)
+        case .millisecondsSince1970:
+            guard let milliseconds = Int64(exactly: (seconds * 1000).rounded()) else {
+                throw ParameterError(.dateOutOfRange, at: path)
+            }
+            return String(milliseconds)
+        }
+    }
+
+    /// The years 0 to 9999, which are four digits.
+    private static let secondsOfISO8601 = -62_167_219_200.0..<253_402_300_799.0
+
+    // MARK: Bytes
+
+    /// What is encoded: everything but letters, digits and `-._~/?` (RFC 3986 §2.3, §3.4).
+    private static let set = PercentEncoding.EncodeSet("!\"#$%&'()*+,:;<=>@[\\]^`{|} ")
+
+    /// Appends a text, percent-encoded.
+    static func append(_ text: String, to output: inout [UInt8]) {
+        for byte in text.utf8 {
+            if set.contains(byte) {
+                PercentEncoding.append(escaped: byte, to: &output)
+            } else {
+                output.append(byte)
+            }
+        }
+    }
+}
