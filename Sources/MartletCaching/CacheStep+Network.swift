@@ -39,7 +39,7 @@ extension CacheStep {
                 throw error
             }
         case .exchange:
-            flights.note(request.key, isShareable: false)
+            core.flights.note(request.key, isShareable: false)
             guard let network = flight.claim(isFirst: isFirst) else { return nil }
             return take(over: network, flight, standIn: nil)
         case .transfer(let variant):
@@ -48,7 +48,7 @@ extension CacheStep {
                 || SharingRule.allows(
                     variant, for: request, askedBefore: flight.wasEarly(member.number), now: .now,
                     policy: cache.policy)
-            if isFirst { flights.note(request.key, isShareable: true) }
+            if isFirst { core.flights.note(request.key, isShareable: true) }
             guard mayShare, let (network, status) = flight.answer, !flight.hasDetached(member.number) else {
                 return nil
             }
@@ -100,15 +100,15 @@ extension CacheStep {
     /// Validates what was served stale, behind its caller's back, once for all who ask meanwhile (RFC 5861 §3).
     func revalidate() {
         let key = makeKey()
-        let flight = flights.enterUnattended(key) { makeFlight(isUnattended: true) }
+        let flight = core.flights.enterUnattended(key) { makeFlight(isUnattended: true) }
         guard let flight else { return }
         guard let number = core.calls.enter(flight.control) else {
             // The session takes no more; whoever has joined meanwhile asks for itself.
             flight.land(.failed(CancellationError()))
-            return flights.end(key, flight)
+            return core.flights.end(key, flight)
         }
         cache.countRevalidation()
-        let (core, flights) = (core, flights)
+        let (core, flights) = (core, core.flights)
         start(flight) {
             flights.end(key, flight)
             core.calls.leave(number)

@@ -22,9 +22,6 @@ struct CacheStep {
     /// Whether what was found is all that there is.
     var hasLookedIntoDisk = false
 
-    /// The requests that are made for several calls at once.
-    var flights: FlightRegistry { core.flights }
-
     var found: [StoredResponse] = []
     var decision: CacheDecision
     var epoch: InvalidationLedger.Epoch
@@ -56,15 +53,15 @@ struct CacheStep {
         if !unwantedStatuses.isEmpty { await removeUnwanted() }
         var isAlone = false
         while true {
-            let seen = flights.endCount
+            let seen = core.flights.endCount
             epoch = cache.store.epoch
             // The memory is looked into here; the disk only where the memory does not do.
             hasLookedIntoDisk = !cache.store.hasDisk || ignoresStored
             if let answer = answerAtOnce() { return answer }
             if case .serve(let answer) = decision { return try await stored(answer) }
-            let mayShare = !isAlone && call.method == .get && flights.mayShare(request.key)
+            let mayShare = !isAlone && call.method == .get && core.flights.mayShare(request.key)
             if mayShare, !isAnsweredStale, !request.isOffline,
-                let member = flights.join(request.key, makeKey)
+                let member = core.flights.join(request.key, makeKey)
             {
                 if let answer = try await landed(member, isFirst: false) { return answer }
                 isAlone = true
@@ -96,13 +93,13 @@ struct CacheStep {
                 continue
             }
             let key = makeKey()
-            switch flights.enter(key, seen: seen, make: { makeFlight(isUnattended: false) }) {
+            switch core.flights.enter(key, seen: seen, make: { makeFlight(isUnattended: false) }) {
             case .lookAgain: continue
             case .joined(let member):
                 if let answer = try await landed(member, isFirst: false) { return answer }
                 isAlone = true
             case .first(let member):
-                let (flights, flight) = (flights, member.flight)
+                let (flights, flight) = (core.flights, member.flight)
                 start(flight) { flights.end(key, flight) }
                 if let answer = try await landed(member, isFirst: true) { return answer }
                 isAlone = true

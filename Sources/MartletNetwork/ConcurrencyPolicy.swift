@@ -180,7 +180,7 @@ final class ConcurrencyControl: SessionAttachment {
         for await condition in conditions { conditionChanged(to: condition) }
     }
 
-    private func follow(_ views: NetworkViews, tellsConditions: Bool) async {
+    private func follow(_ views: ValueReader<NetworkView>, tellsConditions: Bool) async {
         var views = views
         while let view = await views.next() {
             if let addresses = view.addresses {
@@ -253,12 +253,6 @@ extension SessionConfiguration {
 }
 
 extension HTTPSession {
-    /// How many connections there may be at present: ``SessionConfiguration/pool``, or what ``setPoolLimits(_:)`` said last,
-    /// with the numbers that ``SessionConfiguration/concurrency`` has for the network's condition.
-    public nonisolated var poolLimits: PoolLimits {
-        core.poolLimits
-    }
-
     /// The network's condition as the session was told; ``NetworkCondition/unknown`` until it is.
     public nonisolated var networkCondition: NetworkCondition {
         concurrencyControl.condition

@@ -56,7 +56,7 @@ struct HostReachabilities: AsyncSequence, Sendable {
     let check: HostCheck
 
     struct Iterator: AsyncIteratorProtocol {
-        fileprivate var views: NetworkViews
+        fileprivate var views: ValueReader<NetworkView>
         fileprivate let check: HostCheck
         fileprivate var last: HostReachability?
 

@@ -58,37 +58,24 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
 
     /// One pass over the levels; what is open for it is closed when it is dropped.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate enum Source: Sendable {
-            case subscription(WatchSubscription<MemoryPressure>)
-            case manual(NewestValue<MemoryPressure>)
-        }
-
-        fileprivate let source: Source
-        fileprivate var seen: UInt64 = 0
+        fileprivate var levels: ValueReader<MemoryPressure>
 
         /// The newest level, once it is another than the one before; `nil` at the end, or when cancelled.
         public mutating func next() async -> MemoryPressure? {
-            let found =
-                switch source {
-                case .subscription(let subscription): await subscription.next(after: seen)
-                case .manual(let value): await value.next(after: seen)
-                }
-            guard let found else { return nil }
-            seen = found.version
-            return found.value
+            await levels.next()
         }
 
         /// The newest level, once it is another than the one before; `nil` at the end, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> MemoryPressure? {
-            await next()
+            await levels.next()
         }
     }
 
     /// A pass that begins with the present level.
     public func makeAsyncIterator() -> Iterator {
         switch origin {
-        case .monitor(let monitor): Iterator(source: .subscription(monitor.subscription()))
-        case .manual(let value): Iterator(source: .manual(value))
+        case .monitor(let monitor): Iterator(levels: ValueReader(monitor.subscription()))
+        case .manual(let value): Iterator(levels: ValueReader(value))
         }
     }
 }

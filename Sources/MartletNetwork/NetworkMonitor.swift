@@ -92,7 +92,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
 
     /// One pass over the paths; what is open for it is closed when it is dropped, unless others need it.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var views: NetworkViews
+        fileprivate var views: ValueReader<NetworkView>
         fileprivate var last: NetworkPath?
 
         /// The newest path, once it is another than the one before; `nil` at the end, or when cancelled.
@@ -114,11 +114,16 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
 
     /// A pass that begins with the present path.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(views: NetworkViews(origin))
+        Iterator(views: views)
     }
 
     /// A pass over all that is known of the network.
-    package var views: NetworkViews { NetworkViews(origin) }
+    package var views: ValueReader<NetworkView> {
+        switch origin {
+        case .watch(let watch): ValueReader(watch.subscription())
+        case .manual(let value): ValueReader(value)
+        }
+    }
 
     /// Whether a socket is open for it.
     package var isListening: Bool {

@@ -141,6 +141,9 @@ public enum HTTPCall {
             set { head.headerFields = newValue }
         }
 
+        /// The source of the response: the network, a middleware, or what a feature names, such as `.cache`.
+        public var source: HTTPExchange.Source { answer?.answer.source ?? .middleware }
+
         /// The body from the network, with its content coding undone; `nil` for a response that a middleware made.
         ///
         /// The caller does not get what the middleware reads. The body can be read until the middleware returns or calls `next`

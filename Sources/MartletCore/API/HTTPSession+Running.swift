@@ -159,10 +159,13 @@ extension HTTPSession {
         SessionDiagnostics(core)
     }
 
-    /// Changes how many connections there may be, while calls run; views share the change.
+    /// The limits of connections in force: those of ``SessionConfiguration/pool``, or of the last ``setPoolLimits(_:)``, as
+    /// features such as the `concurrency` of `Martlet` have changed them.
+    public nonisolated var poolLimits: PoolLimits { core.poolLimits }
+
+    /// Changes the limits of connections while calls run; views share the change.
     ///
-    /// Connections in use are never cut: lower limits hold as these become free. Where there is a ``ConcurrencyPolicy``,
-    /// its numbers go before these.
+    /// Connections in use are never closed: lower limits hold as these become free. Limits that a feature sets replace these.
     public nonisolated func setPoolLimits(_ limits: PoolLimits) {
         core.setPoolLimits(limits)
     }

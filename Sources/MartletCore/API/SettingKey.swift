@@ -29,18 +29,17 @@ public protocol SettingKey: SendableMetatype {
 /// The place of a feature's stage in the pipeline of a call.
 ///
 /// Redirects and retries come before all of these places, so that each request they cause passes the stage again. Features
-/// at the same place run in the order in which their settings were first set, the first outermost.
+/// at the same place run in the order in which their settings were first set, and before Martlet's own stage at that place.
 public enum StagePosition: Int, Sendable, Comparable {
     /// After ``SessionConfiguration/middleware``, before credentials and cookies are added: a redirect or a retry passes the
     /// stage again, a request that is repeated with credentials does not.
     case request
-    /// The place where credentials are added and challenges are answered. A stage here is also responsible for the user name
-    /// and password of URLs.
+    /// Before credentials are added and challenges are answered.
     case authentication
-    /// The place where cookies are added and stored.
+    /// Before cookies are added and stored: a request that is repeated with credentials passes the stage again.
     case cookies
-    /// The last place before the network, where responses are stored and served. Each request that is sent passes a stage
-    /// here, also one that is repeated with credentials. The credentials and cookies are not among the fields it sees.
+    /// The last place, before the cache, or before the network in sessions without one. Responses from the cache pass a stage
+    /// here as well. The credentials and cookies are not among the fields it sees.
     case cache
 
     /// Whether one place comes before another.
@@ -74,12 +73,10 @@ extension FeatureKey {
 package protocol StageKey: SettingKey {
     /// The place of the stage.
     static var position: StagePosition { get }
-    /// Whether calls of a session with this value need the pipeline.
+    /// Whether a session with this value needs the stage for calls that set nothing themselves.
     static func isActive(_ value: Value) -> Bool
     /// The stage for one call; `nil` if it has nothing to do.
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)?
-    /// Whether ``answerAtOnce(_:_:_:_:)`` may have an answer.
-    static var answersAtOnce: Bool { get }
     /// The answer to a call that needs no other stage, if there is one without waiting.
     static func answerAtOnce(
         _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
@@ -87,7 +84,6 @@ package protocol StageKey: SettingKey {
 }
 
 extension StageKey {
-    package static var answersAtOnce: Bool { false }
     package static func answerAtOnce(
         _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
     ) -> Answer? { nil }
@@ -112,8 +108,8 @@ package protocol AttachmentKey: SettingKey {
 struct StageSource: Sendable {
     let key: ObjectIdentifier
     let position: StagePosition
-    /// Whether the stage may have an answer without waiting.
-    let answersAtOnce: Bool
+    /// Whether it is one of Martlet's stages, which come after those of other packages.
+    let isOwn: Bool
     let isActive: @Sendable (SessionConfiguration) -> Bool
     let stage: @Sendable (Call, CallProgress) -> (any CallStage)?
     let answerAtOnce: @Sendable (Call, SessionCore, Dialer, TransferControl) -> Answer?
@@ -121,7 +117,7 @@ struct StageSource: Sendable {
     private init<Key: StageKey>(_ key: Key.Type) {
         self.key = ObjectIdentifier(key)
         position = Key.position
-        answersAtOnce = Key.answersAtOnce
+        isOwn = true
         isActive = { Key.isActive($0[key]) }
         stage = { Key.stage(for: $0, $1) }
         answerAtOnce = { Key.answerAtOnce($0, $1, $2, $3) }
@@ -130,7 +126,7 @@ struct StageSource: Sendable {
     private init<Key: FeatureKey>(feature key: Key.Type) {
         self.key = ObjectIdentifier(key)
         position = Key.position
-        answersAtOnce = false
+        isOwn = false
         isActive = { Key.middleware(for: $0[key]) != nil }
         stage = { call, progress in
             Key.middleware(for: call[key]).map { MiddlewareStage(middleware: $0, progress: progress) }
@@ -203,8 +199,12 @@ extension StageSource {
     /// Stages in the order of the pipeline.
     static func ordered(_ stages: [StageSource]) -> [StageSource] {
         stages.enumerated()
-            .sorted { ($0.element.position, $0.offset) < ($1.element.position, $1.offset) }
+            .sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }
             .map(\.element)
+    }
+
+    private var place: Int {
+        2 * position.rawValue + (isOwn ? 1 : 0)
     }
 }
 

@@ -216,16 +216,16 @@ extension Call {
     /// The answer of the session's one stage, if that has one without waiting.
     @inline(never)
     func answerAtOnce(_ core: SessionCore, _ dialer: Dialer, _ control: TransferControl) -> Answer? {
-        guard let stage = settings.immediateStage, hasNoStages, !core.events.isWatched, !control.isCancelled
+        guard let stage = settings.onlyStage, hasNoStages, !core.events.isWatched, !control.isCancelled
         else { return nil }
         return stage.answerAtOnce(self, core, dialer, control)
     }
 
     /// The stages that features add, in the order of the pipeline.
     var stageSources: [StageSource] {
-        guard let own = options.settings?.stages, !own.isEmpty else { return settings.stages }
-        let others = settings.stages.filter { stage in !own.contains { $0.key == stage.key } }
-        return StageSource.ordered(others + own)
+        let added = options.settings?.stages.filter { own in !settings.stages.contains { $0.key == own.key } }
+        guard let added, !added.isEmpty else { return settings.stages }
+        return StageSource.ordered(settings.stages + added)
     }
 
     var redirectPolicy: RedirectPolicy { options.redirects ?? settings.configuration.redirects }
@@ -297,19 +297,19 @@ extension Call {
         .codings
     }
 
-    /// The call as the cache makes it for whoever waits for its answer: each of them has a total clock of its own.
+    /// The call as it is sent for several calls at once: without a total time limit, since each of them has its own.
     package var shared: Call {
         var timeouts = timeouts
         timeouts.total = nil
         return Call(self, supplement: supplement, hops: hops, observer: observer, timeouts: timeouts)
     }
 
-    /// The call, observed by nobody.
+    /// The call without an observer.
     package var unobserved: Call {
         Call(self, supplement: supplement, hops: hops, observer: nil)
     }
 
-    /// The fields that the request is sent with, as far as answers are chosen by them: all but those of its framing.
+    /// The fields that the request is sent with, except those that frame its body.
     package var sentFields: FieldBlock {
         let own = fields
         let cookies = supplement?.cookies

@@ -23,13 +23,15 @@ package final class SessionCore: Sendable {
     let events = EventHub<SessionEvent>()
     /// What works on behalf of the session.
     let companion = SessionCompanion()
+
+    /// What features keep with the session.
     private struct Features {
         /// The limits of connections, as the settings have them.
         var limits: PoolLimits
         var attachments: [any SessionAttachment] = []
         var states: [ObjectIdentifier: any AnyObject & Sendable] = [:]
     }
-    /// Guards what features keep with the session. It may be taken under the pool's lock, and never the other way round.
+    /// Guards the above. It may be taken under the pool's lock, and never the other way round.
     private let features: Mutex<Features>
 
     init(configuration: SessionConfiguration, loop: EventLoop) {
@@ -46,11 +48,10 @@ package final class SessionCore: Sendable {
                     metadata: ["requests": "\(wait.requestCount)", "reason": "\(wait.shortage)"])
             }
         }
-        for key in configuration.settings.attachments {
-            let attachment = key.attachment(configuration, self)
-            features.withLock { $0.attachments.append(attachment) }
-        }
-        if !configuration.settings.attachments.isEmpty { limitsChanged() }
+        let attachments = configuration.settings.attachments.map { $0.attachment(configuration, self) }
+        guard !attachments.isEmpty else { return }
+        features.withLock { $0.attachments = attachments }
+        limitsChanged()
     }
 
     deinit {

@@ -22,8 +22,8 @@ package final class SessionSettings: Sendable {
     let stages: [StageSource]
     /// Whether each call needs the pipeline.
     let hasStages: Bool
-    /// The one stage of the session, if it may answer a call without waiting.
-    let immediateStage: StageSource?
+    /// The stage of calls that set nothing themselves, if it is the only one they need.
+    let onlyStage: StageSource?
     /// Whether each call is told to somebody: the delegate, middleware, or instruments.
     let isObserved: Bool
     /// Whether connections lead elsewhere than to servers, and so never through a proxy.
@@ -39,10 +39,11 @@ package final class SessionSettings: Sendable {
         isObserved =
             configuration.delegate != nil || !configuration.middleware.isEmpty
             || SessionSettings.isInstrumented
-        stages = configuration.settings.stages.filter { $0.isActive(configuration) }
+        stages = configuration.settings.stages
+        let active = stages.filter { $0.isActive(configuration) }
         let isRepeated = isObserved || configuration.retry.attempts > 1
-        hasStages = isRepeated || !stages.isEmpty
-        immediateStage = !isRepeated && stages.count == 1 && stages[0].answersAtOnce ? stages[0] : nil
+        hasStages = isRepeated || !active.isEmpty
+        onlyStage = !isRepeated && active.count == 1 ? active.first : nil
         self.configuration = configuration
         #if Metrics
             meters = CallMeters(configuration.metricsFactory ?? MetricsSystem.factory)

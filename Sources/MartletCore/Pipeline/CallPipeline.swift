@@ -46,7 +46,7 @@ struct CallPipeline: Sendable {
         if let observer = call.observer, observer.hasInstruments {
             stages.append(InstrumentStage(observer: observer))
         }
-        let hasAuthentication = features.contains { $0.position == .authentication }
+        let hasAuthentication = features.contains { $0.isOwn && $0.position == .authentication }
         if !hasAuthentication, call.urlCredentials != nil || call.observer?.delegate != nil {
             stages.append(
                 AuthenticationStage(CredentialSources(credentials: call.urlCredentials), call, progress))

@@ -244,8 +244,8 @@ package final class Readiness: TimerTarget {
     /// one since the last read; it is retained until ``endIdleWatch()`` or ``close()``, and not at all after ``close()``.
     package func watchWhileIdle(_ watcher: any IdleWatcher) {
         let isSignalled = state.withLock { state in
-            // Somebody else may have taken it and closed it since the caller decided to watch it. Watcher and socket refer to
-            // each other, and no second close would part them.
+            // The socket may have been closed since the caller decided to watch it. Watcher and socket refer to each other,
+            // and nothing would break that cycle any more.
             guard !state.isClosed else { return false }
             state.idleWatcher = watcher
             return state.isHangup || state.read.isSignalled

@@ -22,6 +22,29 @@ package final class WatchSubscription<Value: Sendable & Equatable>: Sendable {
     }
 }
 
+/// One pass over a value that changes: each value that is another than the one before.
+package struct ValueReader<Value: Sendable & Equatable>: Sendable {
+    private let take: @Sendable (UInt64) async -> (version: UInt64, value: Value)?
+    private var seen: UInt64 = 0
+
+    /// A pass over what a subscription gives. It keeps the subscription.
+    package init(_ subscription: WatchSubscription<Value>) {
+        take = { await subscription.next(after: $0) }
+    }
+
+    /// A pass over a value.
+    package init(_ value: NewestValue<Value>) {
+        take = { await value.next(after: $0) }
+    }
+
+    /// The newest value once it is another than the one before; `nil` at the end, or when the task is cancelled.
+    package mutating func next() async -> Value? {
+        guard let found = await take(seen) else { return nil }
+        seen = found.version
+        return found.value
+    }
+}
+
 /// How many subscribers something has, and the run that is for them.
 struct SubscriberCount {
     private var count = 0

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import MartletTestSupport
 
 /// Starts a program and waits for its end, on a thread of its own for each.
 ///
@@ -33,45 +34,26 @@ enum Spawn {
                 }
                 continuation.resume(with: started)
                 guard case .success(let identifier) = started else { return }
-                var status: Int32 = 0
-                while unsafe waitpid(identifier, &status, 0) < 0, errno == EINTR {}
-                let signal = status & 0x7f
-                didExit(signal == 0 ? (status >> 8) & 0xff : signal)
+                didExit(PipedProcess.end(of: identifier).status)
             }
         }
     }
 
     private static func spawn(_ line: [String], input: Int32?, outputPath: String) throws -> pid_t {
-        var actions = unsafe posix_spawn_file_actions_t()
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        if let input {
-            unsafe posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
-        } else {
-            unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        }
-        let toFile = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND
-        unsafe posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, outputPath, toFile, 0o644)
-        unsafe posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
-
-        var attributes = posix_spawnattr_t()
-        unsafe posix_spawnattr_init(&attributes)
-        defer { unsafe posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        unsafe sigemptyset(&signals)
-        unsafe posix_spawnattr_setsigmask(&attributes, &signals)
-        unsafe sigaddset(&signals, SIGPIPE)
-        unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-
-        var words = unsafe line.map { unsafe strdup($0) } + [nil]
-        defer { unsafe words.forEach { unsafe free($0) } }
-        var identifier: pid_t = 0
-        let failure = unsafe posix_spawn(&identifier, line[0], &actions, &attributes, &words, environ)
-        guard failure == 0 else {
+        do {
+            return try unsafe PipedProcess.spawn(line) { actions in
+                if let input {
+                    unsafe posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+                } else {
+                    unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+                }
+                let toFile = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND
+                unsafe posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, outputPath, toFile, 0o644)
+                unsafe posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+            }
+        } catch {
             throw ServerFailure(
-                program: line.joined(separator: " "), reason: "could not be started: errno \(failure)")
+                program: line.joined(separator: " "), reason: "could not be started: errno \(error.code)")
         }
-        return identifier
     }
 }

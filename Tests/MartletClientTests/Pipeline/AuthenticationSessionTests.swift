@@ -36,6 +36,27 @@ struct AuthenticationSessionTests {
         #expect(counter.withLock { $0 } >= 1)
     }
 
+    /// Answers each challenge with credentials that are refused.
+    private struct Wrong: SessionDelegate {
+        func answer(
+            to challenge: AuthenticationChallenge, in context: CallContext
+        ) async throws -> ChallengeAnswer { .credentials(.basic(user: "u", password: "wrong")) }
+    }
+
+    @Test("The limit of attempts also counts the delegate's answers", arguments: [1, 2, 5])
+    func limitWithDelegate(_ limit: Int) async throws {
+        try await TestOrigin.withOrigin { _ in
+            AuthenticationSessionTests.basic
+        } run: { origin async throws in
+            let session = HTTPSession.own { configuration in
+                configuration.delegate = Wrong()
+                configuration.authentication.attemptLimit = limit
+            }
+            #expect(try await session.get(origin.url()).statusCode == 401)
+            #expect(origin.requests.count == limit + 1)
+        }
+    }
+
     @Test("M11: The handler's credentials are sent, and the metrics show the challenge")
     func accepted() async throws {
         try await TestOrigin.withOrigin { request in

@@ -48,11 +48,30 @@ package struct PipedProcess: Sendable {
         guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw Failure(code: errno) }
         defer { close(ends[1]) }
 
+        do {
+            let identifier = try unsafe spawn(line) { actions in
+                unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+                unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+            }
+            return PipedProcess(identifier: identifier, output: ends[0])
+        } catch {
+            close(ends[0])
+            throw error
+        }
+    }
+
+    /// Starts a program that blocks and ignores no signal.
+    /// - Parameters:
+    ///   - line: The program's path and its arguments.
+    ///   - open: Adds what opens its descriptors.
+    /// - Returns: The process id.
+    package static func spawn(
+        _ line: [String], opening open: (inout posix_spawn_file_actions_t) -> Void
+    ) throws(Failure) -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+        unsafe open(&actions)
 
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
@@ -68,11 +87,16 @@ package struct PipedProcess: Sendable {
         defer { unsafe words.forEach { unsafe free($0) } }
         var identifier: pid_t = 0
         let code = unsafe posix_spawn(&identifier, line[0], &actions, &attributes, &words, environ)
-        guard code == 0 else {
-            close(ends[0])
-            throw Failure(code: code)
-        }
-        return PipedProcess(identifier: identifier, output: ends[0])
+        guard code == 0 else { throw Failure(code: code) }
+        return identifier
+    }
+
+    /// Waits until a process has ended.
+    package static func end(of identifier: pid_t) -> End {
+        var status: Int32 = 0
+        while unsafe waitpid(identifier, &status, 0) < 0, errno == EINTR {}
+        let signal = status & 0x7f
+        return End(status: signal == 0 ? (status >> 8) & 0xff : signal, isSignal: signal != 0)
     }
 
     /// The next bytes of its output; none when there will be no more.
@@ -95,10 +119,7 @@ package struct PipedProcess: Sendable {
     /// Waits for its end. Call it once, last.
     package func end() -> End {
         close(output)
-        var status: Int32 = 0
-        while unsafe waitpid(identifier, &status, 0) < 0, errno == EINTR {}
-        let signal = status & 0x7f
-        return End(status: signal == 0 ? (status >> 8) & 0xff : signal, isSignal: signal != 0)
+        return PipedProcess.end(of: identifier)
     }
 
     /// Ends it by SIGKILL.

@@ -31,7 +31,7 @@ struct ReadinessTests {
     }
 
     @Test(
-        "Nobody is kept once the watch has ended, whichever came first",
+        "A watcher is released when the watch ends, whichever came first",
         arguments: ["end", "close", "close before"])
     func watcherReleased(_ how: String) throws {
         let readiness = Readiness(loop: try EventLoop.shared.get())

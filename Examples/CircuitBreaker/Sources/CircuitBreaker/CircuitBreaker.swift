@@ -59,10 +59,10 @@ public final class CircuitBreaker: Sendable {
                 circuits[authority] = nil
                 return
             }
-            circuits[authority, default: Circuit()].failures += 1
-            if circuits[authority, default: Circuit()].failures >= failures {
-                circuits[authority]?.opensUntil = now() + pause
-            }
+            var circuit = circuits[authority] ?? Circuit()
+            circuit.failures += 1
+            if circuit.failures >= failures { circuit.opensUntil = now() + pause }
+            circuits[authority] = circuit
         }
     }
 }

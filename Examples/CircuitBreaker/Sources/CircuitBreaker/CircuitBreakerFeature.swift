@@ -3,7 +3,7 @@ public import MartletCore
 /// The setting, and what it does in a call.
 enum CircuitBreakerFeature: FeatureKey {
     static var defaultValue: CircuitBreaker? { nil }
-    /// Behind the cache's place nothing is left but the network: what a cache answers does not count.
+    /// The last place, which each request passes, also one that is repeated with credentials.
     static var position: StagePosition { .cache }
 
     static func middleware(for breaker: CircuitBreaker?) -> (any HTTPMiddleware)? {
@@ -40,7 +40,10 @@ private struct BreakerMiddleware: HTTPMiddleware {
         try breaker.admit(authority)
         do {
             let response = try await next(request)
-            breaker.finished(authority, failed: response.status.code >= 500)
+            // A response from a cache says nothing about the host.
+            if response.source == .network {
+                breaker.finished(authority, failed: response.status.code >= 500)
+            }
             return response
         } catch {
             if !(error is CancellationError) { breaker.finished(authority, failed: true) }

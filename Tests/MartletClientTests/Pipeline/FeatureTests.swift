@@ -1,0 +1,97 @@
+import Martlet
+import MartletTesting
+import MartletTestSupport
+import Synchronization
+import Testing
+
+/// A feature at a place, which counts what passes it.
+private protocol Counted: FeatureKey where Value == Passes? {}
+
+extension Counted {
+    static var defaultValue: Passes? { nil }
+
+    static func middleware(for passes: Passes?) -> (any HTTPMiddleware)? { passes }
+}
+
+private enum AtRequest: Counted {
+    static var position: StagePosition { .request }
+}
+
+private enum AtAuthentication: Counted {
+    static var position: StagePosition { .authentication }
+}
+
+private enum AtCookies: Counted {
+    static var position: StagePosition { .cookies }
+}
+
+private enum AtCache: Counted {
+    static var position: StagePosition { .cache }
+}
+
+/// A middleware that counts the responses it returns.
+private final class Passes: HTTPMiddleware {
+    private let sources = Mutex<[HTTPExchange.Source]>([])
+
+    var count: Int { sources.withLock { $0.count } }
+    var lastSource: HTTPExchange.Source? { sources.withLock { $0.last } }
+
+    func handle(
+        _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
+    ) async throws -> HTTPCall.Response {
+        let response = try await next(request)
+        sources.withLock { $0.append(response.source) }
+        return response
+    }
+}
+
+@Suite("Features of other packages")
+struct FeatureTests {
+    @Test(
+        "A feature is passed by each call at every place, whether its setting or Martlet's own came first",
+        arguments: [true, false])
+    func besideOwn(isFirst: Bool) async throws {
+        try await TestOrigin.withOrigin { request in
+            guard request.fields["Authorization"] != nil else {
+                return OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
+            }
+            return OriginResponse(
+                fields: ["Cache-Control": "max-age=600", "Set-Cookie": "a=b"], body: .text("x"))
+        } run: { origin async throws in
+            let passes = (0..<4).map { _ in Passes() }
+            let session = HTTPSession.own { configuration in
+                func setFeatures() {
+                    configuration[AtRequest.self] = passes[0]
+                    configuration[AtAuthentication.self] = passes[1]
+                    configuration[AtCookies.self] = passes[2]
+                    configuration[AtCache.self] = passes[3]
+                }
+                if isFirst { setFeatures() }
+                configuration.authentication.handler = { _ in .basic(user: "u", password: "p") }
+                configuration.cookies = CookieJar()
+                configuration.cache = .memoryOnly(.mebibytes(1), options: .withoutPressure)
+                if !isFirst { setFeatures() }
+            }
+            #expect(try await session.get(origin.url()).text == "x")
+            // The two that come after the credentials are passed by the repeated request as well.
+            #expect(passes.map(\.count) == [1, 1, 2, 2])
+            #expect(try await session.get(origin.url()).source == .cache)
+            // What is stored is for these credentials, which the handler gives after a challenge.
+            #expect(passes.map(\.count) == [2, 2, 4, 4])
+            #expect(passes[3].lastSource == .cache)
+        }
+    }
+
+    @Test("A feature at the place of authentication leaves the credentials of URLs to Martlet")
+    func besideURLCredentials() async throws {
+        try await TestOrigin.withOrigin { request in
+            .text(request.fields["Authorization"] ?? "none")
+        } run: { origin async throws in
+            let passes = Passes()
+            let session = HTTPSession.own { $0[AtAuthentication.self] = passes }
+            let exchange = try await session.get("http://u:p@127.0.0.1:\(origin.port)/")
+            #expect(exchange.text == "Basic dTpw")
+            #expect(passes.count == 1)
+        }
+    }
+}
