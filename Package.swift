@@ -73,82 +73,105 @@ let package = Package(
             name: "CTurboJPEG", pkgConfig: "libturbojpeg", providers: [.apt(["libturbojpeg0-dev"])]),
         .target(name: "CLinux"),
         .target(name: "MartletWire", swiftSettings: strict),
+        .target(name: "MartletURL", swiftSettings: strict),
         .target(
-            name: "MartletTransport", dependencies: ["COpenSSL", "CLinux", deque, heap], swiftSettings: strict
-        ),
+            name: "MartletTransport", dependencies: ["COpenSSL", "CLinux", "MartletURL", deque, heap],
+            swiftSettings: strict),
         .target(name: "MartletStorage", dependencies: ["CZlib", "CLinux"], swiftSettings: strict),
         .target(
             name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport", deque],
             swiftSettings: strict),
         .target(
             name: "MartletCache", dependencies: ["MartletWire", "MartletStorage"], swiftSettings: strict),
+        // Challenges of servers, and the credentials that answer them.
         .target(
-            name: "MartletCore",
+            name: "MartletCredentials", dependencies: ["MartletWire", "MartletURL", "MartletTransport"],
+            swiftSettings: strict),
+        // Formats of bodies, and of the fields that describe them.
+        .target(
+            name: "MartletContent",
             dependencies: [
-                "CZlib", "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections", httpTypes,
-                logging, deque, systemPackage, metrics, tracing,
+                "CZlib", "MartletWire", "MartletURL",
                 .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
                 .target(name: "CZstd", condition: .when(traits: ["Zstandard"])),
             ],
             swiftSettings: strict),
         .target(
-            name: "MartletAuthentication",
-            dependencies: ["MartletTransport", "MartletStorage", "MartletCore", httpTypes, systemPackage],
+            name: "MartletCore",
+            dependencies: [
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
+                "MartletCredentials", "MartletContent", httpTypes, logging, deque, systemPackage, metrics,
+                tracing,
+            ],
             swiftSettings: strict),
         .target(
-            name: "MartletCookies",
+            name: "MartletAuthentication",
             dependencies: [
-                "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections", "MartletCore",
+                "MartletURL", "MartletTransport", "MartletStorage", "MartletCredentials", "MartletCore",
                 httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .target(
+            name: "MartletCookies",
+            dependencies: [
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
+                "MartletCore", httpTypes, systemPackage,
+            ],
+            swiftSettings: strict),
+        .target(
             name: "MartletNetwork",
-            dependencies: ["MartletTransport", "MartletConnections", "MartletCore", systemPackage],
+            dependencies: ["CLinux", "MartletTransport", "MartletConnections", "MartletCore", systemPackage],
             swiftSettings: strict),
         .target(
             name: "MartletCaching",
             dependencies: [
-                "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections", "MartletCache",
-                "MartletCore", "MartletAuthentication", "MartletCookies", "MartletNetwork", httpTypes,
-                logging, systemPackage,
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
+                "MartletCache", "MartletCredentials", "MartletContent", "MartletCore",
+                "MartletAuthentication", "MartletCookies", "MartletNetwork", httpTypes, logging,
+                systemPackage,
             ],
             swiftSettings: strict),
         .target(
             name: "MartletHosts",
             dependencies: [
-                "MartletTransport", "MartletCore", "MartletAuthentication", "MartletNetwork", httpTypes,
-                systemPackage,
+                "MartletURL", "MartletTransport", "MartletCredentials", "MartletContent", "MartletCore",
+                "MartletAuthentication", "MartletNetwork", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .target(
             name: "MartletStreams",
-            dependencies: ["MartletTransport", "MartletStorage", "MartletCore", httpTypes, systemPackage],
+            dependencies: [
+                "MartletTransport", "MartletStorage", "MartletContent", "MartletCore", httpTypes,
+                systemPackage,
+            ],
             swiftSettings: strict),
         .target(
             name: "MartletDiagnostics",
-            dependencies: ["MartletWire", "MartletTransport", "MartletCore", httpTypes, systemPackage],
+            dependencies: [
+                "MartletWire", "MartletURL", "MartletTransport", "MartletContent", "MartletCore", httpTypes,
+                systemPackage,
+            ],
             swiftSettings: strict
         ),
         .target(
             name: "MartletCoding",
             dependencies: [
-                "MartletTransport", "MartletCache", "MartletCore", "MartletCookies", "MartletNetwork",
-                "MartletCaching", httpTypes,
+                "MartletURL", "MartletTransport", "MartletCache", "MartletContent", "MartletCore",
+                "MartletCookies", "MartletNetwork", "MartletCaching", httpTypes,
             ],
             swiftSettings: strict),
         .target(
             name: "MartletDownloads",
             dependencies: features + [
-                "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections", "MartletCore",
-                systemPackage,
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
+                "MartletCredentials", "MartletContent", "MartletCore", systemPackage,
             ],
             swiftSettings: strict),
         .target(
             name: "MartletOffline",
             dependencies: features + [
-                "MartletTransport", "MartletStorage", "MartletCache", "MartletCore", systemPackage, deque,
-                heap,
+                "MartletURL", "MartletTransport", "MartletStorage", "MartletCache", "MartletContent",
+                "MartletCore", systemPackage, deque, heap,
             ],
             swiftSettings: strict),
         .target(
@@ -158,7 +181,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "MartletXML", dependencies: ["CExpat", "MartletCore", "MartletStreams"],
+            name: "MartletXML", dependencies: ["CExpat", "MartletContent", "MartletCore", "MartletStreams"],
             swiftSettings: strict),
         .target(
             name: "MartletImages",
@@ -177,16 +200,18 @@ let package = Package(
         .executableTarget(
             name: "MartletCLI",
             dependencies: features + [
-                "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletCore",
-                "MartletDownloads", "Martlet", "MartletTesting", argumentParser, httpTypes, systemPackage,
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletContent",
+                "MartletCore", "MartletDownloads", "Martlet", "MartletTesting", argumentParser, httpTypes,
+                systemPackage,
             ],
             swiftSettings: strict),
         // What the fuzzer checks, as functions of bytes, so that the tests replay it without the fuzzer.
         .target(
             name: "MartletFuzzing",
             dependencies: features + [
-                "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletCore",
-                "MartletDownloads", "MartletOffline", "MartletXML", "MartletImages", httpTypes,
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletCache",
+                "MartletCredentials", "MartletContent", "MartletCore", "MartletDownloads", "MartletOffline",
+                "MartletXML", "MartletImages", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
         // What only the tests of this package use.
@@ -199,10 +224,16 @@ let package = Package(
             path: "Tests/MartletTestSupport", swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),
         .testTarget(
-            name: "MartletTransportTests", dependencies: ["MartletTransport", "MartletTesting"],
+            name: "MartletTransportTests",
+            dependencies: ["MartletTransport", "MartletTesting"],
             swiftSettings: strict),
         .testTarget(
-            name: "MartletConnectionsTests", dependencies: ["MartletTransport", "MartletConnections"],
+            name: "MartletNetworkTests",
+            dependencies: ["MartletURL", "MartletTransport", "MartletNetwork"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MartletConnectionsTests",
+            dependencies: ["MartletTransport", "MartletConnections"],
             swiftSettings: strict),
         .testTarget(
             name: "MartletStorageTests", dependencies: ["MartletStorage", "MartletTestSupport"],
@@ -210,8 +241,8 @@ let package = Package(
         .testTarget(
             name: "MartletCacheTests",
             dependencies: [
-                "MartletWire", "MartletStorage", "MartletCache", "MartletTesting", "MartletTestSupport",
-                "MartletCacheChild",
+                "MartletWire", "MartletStorage", "MartletCache", "MartletTesting",
+                "MartletTestSupport", "MartletCacheChild",
             ],
             swiftSettings: strict),
         // A process of its own for the tests of the cache, to share a folder with and to be killed.
@@ -221,10 +252,10 @@ let package = Package(
         .testTarget(
             name: "MartletClientTests",
             dependencies: features + [
-                "CZlib", "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections",
-                "MartletCache", "MartletCore", "Martlet", "MartletTesting", "MartletTestSupport",
-                "MartletClientChild", systemPackage, httpTypes, logging, metrics, metricsTestKit, tracing,
-                inMemoryTracing,
+                "CZlib", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage",
+                "MartletConnections", "MartletCache", "MartletCredentials", "MartletContent", "MartletCore",
+                "Martlet", "MartletTesting", "MartletTestSupport", "MartletClientChild", systemPackage,
+                httpTypes, logging, metrics, metricsTestKit, tracing, inMemoryTracing,
             ],
             swiftSettings: strict),
         // A process of its own for the tests of sessions, to share a cache's folder with and to be killed.
@@ -234,9 +265,9 @@ let package = Package(
         .testTarget(
             name: "MartletDownloadsTests",
             dependencies: features + [
-                "MartletWire", "MartletTransport", "MartletStorage", "MartletConnections", "MartletCore",
-                "MartletDownloads", "Martlet", "MartletTesting", "MartletTestSupport",
-                "MartletDownloadsChild", systemPackage,
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
+                "MartletCredentials", "MartletContent", "MartletCore", "MartletDownloads", "Martlet",
+                "MartletTesting", "MartletTestSupport", "MartletDownloadsChild", systemPackage,
             ],
             swiftSettings: strict),
         // A process of its own for the tests of downloads, to share a folder with and to be killed.
@@ -249,9 +280,9 @@ let package = Package(
         .testTarget(
             name: "MartletOfflineTests",
             dependencies: [
-                "MartletTransport", "MartletStorage", "MartletCore", "MartletCookies", "MartletHosts",
-                "MartletOffline", "Martlet", "MartletTesting", "MartletTestSupport", "MartletOfflineChild",
-                systemPackage,
+                "MartletURL", "MartletTransport", "MartletStorage", "MartletContent", "MartletCore",
+                "MartletCookies", "MartletHosts", "MartletOffline", "Martlet", "MartletTesting",
+                "MartletTestSupport", "MartletOfflineChild", systemPackage,
             ],
             swiftSettings: strict),
         // A process of its own for the tests of the offline queue, to be killed while it sends.
@@ -278,16 +309,18 @@ let package = Package(
         .testTarget(
             name: "MartletCLITests",
             dependencies: [
-                "MartletWire", "MartletCore", "MartletCaching", "MartletStreams", "MartletDownloads",
-                "MartletOffline", "Martlet", "MartletTesting", "MartletCLI", httpTypes, systemPackage,
+                "MartletWire", "MartletURL", "MartletCredentials", "MartletContent", "MartletCore",
+                "MartletNetwork", "MartletCaching", "MartletStreams", "MartletDownloads", "MartletOffline",
+                "Martlet", "MartletTesting", "MartletCLI", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "MartletWire", "MartletStorage", "MartletCache", "MartletXML", "MartletImages", "Martlet",
-                "MartletTesting", "MartletCLI",
-                "MartletTestSupport", systemPackage,
+                "MartletWire", "MartletStorage", "MartletCache", "MartletCredentials", "MartletContent",
+                "MartletNetwork", "MartletXML", "MartletImages", "Martlet", "MartletTesting", "MartletCLI",
+                "MartletTestSupport",
+                systemPackage,
             ],
             swiftSettings: strict),
     ]

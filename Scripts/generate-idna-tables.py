@@ -5,7 +5,7 @@ Needs two packages of the same Unicode version: `idna` (UTS #46 mapping, joining
 (canonical composition, combining classes, general categories, bidirectional classes).
 
     pip install idna==3.13 unicodedata2==17.0.0
-    Scripts/generate-idna-tables.py Sources/MartletCore/Address/IDNA
+    Scripts/generate-idna-tables.py Sources/MartletURL/IDNA
 
 Every number is written as a variable-length quantity: groups of five bits, lowest first, each one character of
 the alphabet below, bit 32 saying that another group follows. Signed numbers are zigzag-coded first.

@@ -1,3 +1,4 @@
+import MartletCredentials
 import MartletCore
 import MartletWire
 

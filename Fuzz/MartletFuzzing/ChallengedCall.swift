@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletURL
 import MartletAuthentication
 import MartletCore
 import MartletWire

@@ -1,3 +1,4 @@
+import MartletContent
 import MartletCore
 
 /// What a content decoder made of an input: all its output, and the error it ended with, if it did.

@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 import MartletCore
 import MartletTransport
 import MartletWire

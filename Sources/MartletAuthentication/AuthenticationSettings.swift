@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletURL
 public import MartletCore
 
 /// With what calls answer servers that ask who is calling; or, set for the proxy, with what they answer it.

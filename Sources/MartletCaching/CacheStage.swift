@@ -1,3 +1,4 @@
+import MartletCredentials
 public import MartletCore
 public import MartletCache
 import MartletConnections

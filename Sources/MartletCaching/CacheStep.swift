@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletContent
 import MartletCore
 import MartletCache
 import MartletConnections

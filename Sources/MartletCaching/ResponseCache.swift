@@ -1,3 +1,4 @@
+import MartletURL
 public import MartletNetwork
 public import MartletCore
 import FoundationEssentials

@@ -1,3 +1,4 @@
+import MartletURL
 public import MartletCore
 package import FoundationEssentials
 import HTTPTypes

@@ -1,3 +1,4 @@
+import MartletURL
 package import MartletCore
 package import FoundationEssentials
 import MartletWire

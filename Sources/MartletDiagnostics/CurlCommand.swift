@@ -1,3 +1,4 @@
+import MartletContent
 public import MartletCore
 public import HTTPTypes
 import SystemPackage

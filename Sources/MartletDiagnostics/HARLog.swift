@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 public import MartletCore
 public import HTTPTypes
 public import FoundationEssentials

@@ -1,3 +1,6 @@
+import MartletNetwork
+import MartletContent
+import MartletURL
 import MartletAuthentication
 public import MartletCore
 public import HTTPTypes

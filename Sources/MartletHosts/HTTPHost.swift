@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletURL
 public import MartletAuthentication
 public import MartletCore
 public import MartletNetwork

@@ -1,5 +1,5 @@
 import MartletCore
-public import MartletTransport
+import MartletTransport
 
 /// Whether a host can be reached from this machine, as far as was looked.
 public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvertible {

@@ -1,5 +1,5 @@
 import MartletCore
-public import MartletTransport
+import MartletTransport
 public import SystemPackage
 
 /// How short of memory the machine is, as an `AsyncSequence` of newest values.

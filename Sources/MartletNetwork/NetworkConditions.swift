@@ -1,5 +1,5 @@
 import MartletCore
-public import MartletTransport
+import MartletTransport
 
 /// The conditions of the paths of a monitor, each once.
 struct NetworkConditions: AsyncSequence, Sendable {

@@ -1,3 +1,4 @@
+import MartletContent
 public import MartletCore
 import MartletStreams
 

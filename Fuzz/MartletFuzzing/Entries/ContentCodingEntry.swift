@@ -1,3 +1,4 @@
+import MartletContent
 import MartletCore
 
 extension FuzzEntry {

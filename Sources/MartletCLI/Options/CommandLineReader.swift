@@ -1,3 +1,6 @@
+import MartletNetwork
+import MartletContent
+
 /// Reads a command line as curl does: clusters of letters, long names, values as the next word or the rest of
 /// a cluster, options and URLs in any order.
 struct CommandLineReader {

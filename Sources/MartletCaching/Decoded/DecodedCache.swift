@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 public import MartletNetwork
 public import MartletCore
 public import HTTPTypes

@@ -1,3 +1,5 @@
+import MartletNetwork
+import MartletCredentials
 import MartletCookies
 import MartletAuthentication
 import MartletCore

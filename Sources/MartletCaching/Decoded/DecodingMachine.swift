@@ -1,3 +1,4 @@
+import MartletNetwork
 import MartletCore
 
 /// Which requests are on their way and which bodies are being decoded, and for whom; and what is kept of it.

@@ -1,3 +1,4 @@
+import MartletCredentials
 import MartletCookies
 import MartletCore
 import Logging

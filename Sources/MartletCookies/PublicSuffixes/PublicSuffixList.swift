@@ -1,3 +1,4 @@
+import MartletURL
 import MartletCore
 public import MartletStorage
 import MartletTransport

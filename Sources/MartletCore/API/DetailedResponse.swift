@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletURL
 package import MartletWire
 
 /// A response as its bytes were, with its body still to be read: what programs show that speak for the wire.

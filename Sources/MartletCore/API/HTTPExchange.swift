@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 public import FoundationEssentials
 
 /// A request that was answered, with its body collected.

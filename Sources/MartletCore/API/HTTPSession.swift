@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletURL
 import Logging
 import MartletConnections
 import MartletTransport

@@ -1,3 +1,5 @@
+import MartletContent
+
 /// The versions of HTTP that Martlet speaks.
 public enum HTTPVersion: String, Hashable, Sendable, Codable {
     /// HTTP/1.0 (RFC 1945): for servers that know nothing newer.

@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 public import Logging
 import MartletTransport
 #if Metrics

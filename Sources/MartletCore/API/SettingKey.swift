@@ -1,3 +1,4 @@
+import MartletCredentials
 package import MartletConnections
 package import MartletTransport
 

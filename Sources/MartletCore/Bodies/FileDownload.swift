@@ -1,3 +1,4 @@
+import MartletCredentials
 import MartletConnections
 import MartletStorage
 import MartletTransport

@@ -1,3 +1,5 @@
+public import MartletContent
+import MartletURL
 public import FoundationEssentials
 package import MartletConnections
 import MartletStorage
@@ -64,6 +66,11 @@ public struct HTTPBody: Sendable {
         } catch {
             return HTTPBody(.failure(error), contentType: nil)
         }
+    }
+
+    /// A JSON value, with all digits of its numbers.
+    public static func json(_ value: JSONValue) -> HTTPBody {
+        .bytes(value.bytes(), contentType: "application/json")
     }
 
     /// Names and values as a form sends them (`application/x-www-form-urlencoded`), in the order given.

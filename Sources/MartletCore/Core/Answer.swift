@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletContent
 import MartletConnections
 import MartletTransport
 import MartletWire

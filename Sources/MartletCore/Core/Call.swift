@@ -1,3 +1,6 @@
+import MartletCredentials
+import MartletContent
+import MartletURL
 import FoundationEssentials
 import MartletConnections
 import MartletTransport

@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletContent
 package import HTTPTypes
 import Logging
 package import MartletConnections

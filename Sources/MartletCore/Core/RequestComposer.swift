@@ -1,3 +1,4 @@
+import MartletContent
 import HTTPTypes
 import MartletConnections
 import MartletTransport

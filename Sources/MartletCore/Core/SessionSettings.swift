@@ -1,4 +1,6 @@
 #if Metrics
+    import MartletContent
+    import MartletURL
     import CoreMetrics
 #endif
 import MartletConnections

@@ -1,3 +1,4 @@
+import MartletURL
 import MartletConnections
 package import MartletTransport
 import MartletWire

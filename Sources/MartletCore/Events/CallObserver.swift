@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletURL
 import MartletTransport
 import Synchronization
 import SystemPackage

@@ -1,3 +1,4 @@
+import MartletCredentials
 public import SystemPackage
 
 /// Accompanies the calls of a session: is asked what to do at certain points, and told what happens.

@@ -1,3 +1,4 @@
+import MartletURL
 public import MartletTransport
 
 /// Something that happened in a session.

@@ -1,3 +1,5 @@
+import MartletCredentials
+
 /// A stage of a call: it may change the request, pass it on, and look at the answer.
 ///
 /// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network. A stage

@@ -1,3 +1,4 @@
+import MartletCredentials
 import MartletConnections
 import MartletTransport
 import MartletWire

@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 package import MartletWire
 
 /// What a response with a 3xx status leads to.

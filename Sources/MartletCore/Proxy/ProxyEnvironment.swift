@@ -1,3 +1,4 @@
+import MartletURL
 import MartletTransport
 
 /// The proxies that the process's environment names, as they were when the session was made.

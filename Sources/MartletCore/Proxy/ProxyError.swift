@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletURL
 public import HTTPTypes
 import MartletConnections
 import MartletTransport

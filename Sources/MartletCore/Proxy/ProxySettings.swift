@@ -1,3 +1,4 @@
+import MartletURL
 public import HTTPTypes
 public import MartletTransport
 

@@ -1,3 +1,5 @@
+import MartletNetwork
+import MartletURL
 import MartletCaching
 public import MartletCore
 public import SystemPackage

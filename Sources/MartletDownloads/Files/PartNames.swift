@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 package import MartletCore
 import MartletHosts
 

@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletURL
 import MartletCaching
 package import MartletCore
 import MartletNetwork

@@ -1,3 +1,4 @@
+import MartletURL
 import MartletCaching
 package import MartletCore
 import MartletDiagnostics

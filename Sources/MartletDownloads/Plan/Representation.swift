@@ -1,3 +1,4 @@
+import MartletContent
 package import MartletWire
 
 /// Which state of a file bytes belong to: those of two states are never mixed.

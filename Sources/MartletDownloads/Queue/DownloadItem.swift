@@ -1,3 +1,4 @@
+import MartletURL
 package import MartletCore
 import MartletHosts
 package import SystemPackage

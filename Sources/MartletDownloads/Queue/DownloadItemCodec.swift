@@ -1,3 +1,5 @@
+import MartletNetwork
+import MartletURL
 import FoundationEssentials
 import MartletCaching
 package import MartletCore

@@ -1,3 +1,4 @@
+import MartletURL
 import Glibc
 import MartletAuthentication
 import MartletCaching

@@ -1,3 +1,4 @@
+import MartletURL
 import MartletCaching
 import MartletCore
 import MartletDiagnostics

@@ -1,3 +1,4 @@
+import MartletURL
 public import MartletCore
 public import HTTPTypes
 public import FoundationEssentials

@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 import MartletCaching
 import MartletCore
 import MartletDiagnostics

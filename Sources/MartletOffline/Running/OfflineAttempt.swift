@@ -1,3 +1,4 @@
+import MartletContent
 import MartletCache
 import MartletCaching
 import MartletCore

@@ -1,3 +1,4 @@
+import MartletURL
 import MartletCaching
 public import MartletCore
 import MartletStorage

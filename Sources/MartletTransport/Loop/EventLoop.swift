@@ -123,7 +123,7 @@ package final class EventLoop: TaskExecutor {
     // MARK: Sockets
 
     /// Registers a descriptor, for both directions unless it has but news.
-    func register(
+    package func register(
         _ descriptor: Int32, interest: Poller.Interest = .traffic
     ) throws(SystemError) -> (readiness: Readiness, number: UInt32) {
         let number = registrations.withLock { registrations in
@@ -146,7 +146,7 @@ package final class EventLoop: TaskExecutor {
     }
 
     /// Forgets a descriptor, which the caller closes right after; an event already on its way is then ignored.
-    func unregister(_ descriptor: Int32, number: UInt32) {
+    package func unregister(_ descriptor: Int32, number: UInt32) {
         let removed: Registration? = registrations.withLock { registrations in
             let index = Int(descriptor)
             guard index < registrations.byDescriptor.count,

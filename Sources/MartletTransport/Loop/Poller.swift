@@ -9,7 +9,7 @@ import Glibc
 ///
 /// `@unchecked Sendable`: the descriptors are the kernel's to guard, and only the loop's thread calls `wait`, which
 /// alone touches the events.
-@safe struct Poller: ~Copyable, @unchecked Sendable {
+@safe package struct Poller: ~Copyable, @unchecked Sendable {
     /// What one event said about a descriptor.
     struct Event {
         /// The descriptor.
@@ -67,7 +67,7 @@ import Glibc
     }
 
     /// What is to be told of a descriptor.
-    enum Interest {
+    package enum Interest {
         /// What may be read and written: sockets.
         case traffic
         /// Urgent news alone, told as readable: pressure files.

@@ -4,7 +4,7 @@ package final class WatchSubscription<Value: Sendable & Equatable>: Sendable {
     private let end: @Sendable () -> Void
 
     /// A subscription to a value that is `nil` until it is known, and calls a closure at its own end.
-    init(to newest: NewestValue<Value?>, end: @escaping @Sendable () -> Void) {
+    package init(to newest: NewestValue<Value?>, end: @escaping @Sendable () -> Void) {
         self.newest = newest
         self.end = end
     }
@@ -46,14 +46,17 @@ package struct ValueReader<Value: Sendable & Equatable>: Sendable {
 }
 
 /// How many subscribers something has, and the run that is for them.
-struct SubscriberCount {
+package struct SubscriberCount {
     private var count = 0
     /// Counts the times that a run began or ended, so that a timer or an answer of an earlier one comes to nothing.
-    private(set) var run: UInt64 = 0
+    package private(set) var run: UInt64 = 0
+
+    /// No subscriber.
+    package init() {}
 
     /// Adds a subscriber.
     /// - Returns: The run that begins, where it is the only one.
-    mutating func add() -> UInt64? {
+    package mutating func add() -> UInt64? {
         count += 1
         guard count == 1 else { return nil }
         run += 1
@@ -62,7 +65,7 @@ struct SubscriberCount {
 
     /// Takes a subscriber away.
     /// - Returns: Whether it was the last, which ends the run.
-    mutating func remove() -> Bool {
+    package mutating func remove() -> Bool {
         count -= 1
         guard count == 0 else { return false }
         run += 1

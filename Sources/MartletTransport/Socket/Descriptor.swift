@@ -4,9 +4,9 @@ import Glibc
 /// A socket's descriptor before it is registered with a loop; closes it unless it is handed on.
 ///
 /// Epoll reports a socket that is neither connected nor listening as hung up, so registering comes last.
-struct Descriptor: ~Copyable {
+package struct Descriptor: ~Copyable {
     /// The number.
-    let number: Int32
+    package let number: Int32
 
     /// Opens a non-blocking, close-on-exec stream socket.
     init(_ family: SocketAddress.Family) throws(SystemError) {
@@ -21,7 +21,7 @@ struct Descriptor: ~Copyable {
     }
 
     /// Takes over what a call opens, as long as there are descriptors to spare.
-    init(opening open: () -> Int32) throws(SystemError) {
+    package init(opening open: () -> Int32) throws(SystemError) {
         let opened = open()
         guard opened >= 0 else { throw SystemError(operation: "socket", code: errno) }
         // Descriptors have the lowest number that is free, so a high one says how few are left.
@@ -46,7 +46,7 @@ struct Descriptor: ~Copyable {
     }
 
     /// Hands the number on, and with it the closing.
-    consuming func release() -> Int32 {
+    package consuming func release() -> Int32 {
         let number = number
         discard self
         return number

@@ -118,7 +118,7 @@ package final class Socket: Sendable {
     }
 
     /// Repeats a call that a signal broke off; its result and the errno it left.
-    static func retrying(_ call: () -> Int) -> (Int, Int32) {
+    package static func retrying(_ call: () -> Int) -> (Int, Int32) {
         while true {
             let result = call()
             if result >= 0 { return (result, 0) }

@@ -1,3 +1,4 @@
+import MartletContent
 import Testing
 
 @Suite("What each target imports")

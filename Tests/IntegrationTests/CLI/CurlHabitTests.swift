@@ -1,3 +1,4 @@
+import MartletContent
 import Foundation
 import MartletTesting
 import Synchronization

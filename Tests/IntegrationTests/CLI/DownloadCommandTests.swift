@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletContent
 import Foundation
 import MartletTesting
 import Testing

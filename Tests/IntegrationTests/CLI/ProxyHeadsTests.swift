@@ -1,3 +1,4 @@
+import MartletNetwork
 import MartletTesting
 import Testing
 

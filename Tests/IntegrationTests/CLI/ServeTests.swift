@@ -1,3 +1,5 @@
+import MartletNetwork
+import MartletContent
 import Foundation
 import MartletTesting
 import Testing

@@ -1,3 +1,4 @@
+import MartletNetwork
 import Foundation
 
 /// A network of its own: links, addresses and routes that nothing else on the machine sees.

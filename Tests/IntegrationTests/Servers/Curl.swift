@@ -1,3 +1,4 @@
+import MartletCredentials
 import Foundation
 
 /// `curl`, the second opinion on what a server answers.

@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletContent
 import Testing
 
 /// What the other tests take for granted about the servers they talk to, as curl sees it.

@@ -1,3 +1,5 @@
+import MartletNetwork
+import MartletContent
 import Testing
 
 @testable import MartletCLI

@@ -1,3 +1,6 @@
+import MartletNetwork
+import MartletContent
+import MartletURL
 import Foundation
 import Martlet
 import Testing

@@ -1,3 +1,4 @@
+import MartletContent
 import HTTPTypes
 import Martlet
 import SystemPackage

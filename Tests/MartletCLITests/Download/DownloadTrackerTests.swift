@@ -1,3 +1,4 @@
+import MartletURL
 import Martlet
 import SystemPackage
 import Testing

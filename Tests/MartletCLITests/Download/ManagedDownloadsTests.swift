@@ -1,3 +1,4 @@
+import MartletCredentials
 import Foundation
 import HTTPTypes
 import Martlet

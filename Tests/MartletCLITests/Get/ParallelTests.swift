@@ -1,3 +1,5 @@
+import MartletNetwork
+import MartletContent
 import MartletTesting
 import Synchronization
 import Testing

@@ -1,3 +1,4 @@
+import MartletURL
 import HTTPTypes
 import Martlet
 import SystemPackage

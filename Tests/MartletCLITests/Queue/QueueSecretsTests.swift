@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 import HTTPTypes
 import Martlet
 import Testing

@@ -1,3 +1,5 @@
+import MartletNetwork
+import MartletURL
 import MartletCore
 import MartletHosts
 import Testing

@@ -1,3 +1,5 @@
+@testable import MartletCredentials
+@testable import MartletURL
 import MartletTransport
 import MartletWire
 import Testing

@@ -1,3 +1,4 @@
+@testable import MartletCredentials
 import Testing
 
 @testable import MartletCore

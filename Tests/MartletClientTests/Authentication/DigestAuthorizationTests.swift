@@ -1,3 +1,4 @@
+@testable import MartletCredentials
 import MartletTransport
 import Testing
 

@@ -1,3 +1,4 @@
+@testable import MartletCredentials
 import MartletTesting
 import MartletTestSupport
 import Synchronization

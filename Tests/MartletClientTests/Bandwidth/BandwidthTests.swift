@@ -1,3 +1,4 @@
+import MartletNetwork
 import MartletCaching
 import MartletCore
 import MartletDiagnostics

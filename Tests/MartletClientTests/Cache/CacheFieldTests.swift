@@ -1,3 +1,4 @@
+@testable import MartletCredentials
 import Martlet
 import MartletTesting
 import Testing

@@ -1,3 +1,4 @@
+@testable import MartletURL
 import Martlet
 import MartletTesting
 import MartletTestSupport

@@ -1,3 +1,6 @@
+@testable import MartletCredentials
+@testable import MartletContent
+@testable import MartletURL
 import Martlet
 import MartletTesting
 import Testing

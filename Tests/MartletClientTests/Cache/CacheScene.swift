@@ -1,3 +1,4 @@
+@testable import MartletContent
 import FoundationEssentials
 import Martlet
 import MartletTesting

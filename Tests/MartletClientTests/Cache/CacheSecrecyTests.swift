@@ -1,3 +1,5 @@
+@testable import MartletCredentials
+@testable import MartletContent
 import Martlet
 import MartletTesting
 import MartletTestSupport

@@ -1,3 +1,4 @@
+@testable import MartletContent
 import Martlet
 import MartletTesting
 import MartletTestSupport

@@ -1,3 +1,4 @@
+import MartletURL
 import FoundationEssentials
 import MartletCaching
 import MartletCookies

@@ -1,4 +1,5 @@
 #if Brotli
+    import MartletContent
     import Martlet
     import MartletTesting
     import Testing

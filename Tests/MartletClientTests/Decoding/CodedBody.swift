@@ -1,3 +1,4 @@
+import MartletContent
 import MartletCore
 
 /// What a body in a coding decodes to, fed in pieces.

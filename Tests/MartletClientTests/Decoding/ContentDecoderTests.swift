@@ -1,3 +1,4 @@
+import MartletContent
 import MartletCaching
 import MartletCore
 import MartletHosts

@@ -1,4 +1,5 @@
 #if Zstandard
+    import MartletContent
     import Martlet
     import MartletTesting
     import Testing

@@ -1,3 +1,4 @@
+import MartletContent
 import FoundationEssentials
 
 /// A HAR 1.2 document by its schema: decoding fails where a member is missing or of another type.

@@ -1,3 +1,6 @@
+import MartletCredentials
+import MartletContent
+
 extension BugClass {
     /// All of them, with the tests that would fail if the mistake were made, and with what is not there yet to make it.
     static let all: [BugClass] = framing + connections + requests + aboveTheWire + trust + machine

@@ -1,3 +1,4 @@
+import MartletContent
 import Testing
 
 /// A response of some framing, to be cut at each of its bytes.

@@ -1,3 +1,5 @@
+import MartletNetwork
+import MartletContent
 import MartletCore
 import MartletHosts
 import MartletTesting

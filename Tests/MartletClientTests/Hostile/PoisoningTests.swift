@@ -1,3 +1,4 @@
+import MartletContent
 import MartletCookies
 import MartletCore
 import MartletHosts

@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 import MartletCookies
 import MartletCore
 import MartletHosts

@@ -1,3 +1,5 @@
+import MartletContent
+import MartletURL
 import Logging
 import MartletCookies
 import MartletCore

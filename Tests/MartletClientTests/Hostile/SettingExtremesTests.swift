@@ -1,3 +1,4 @@
+@testable import MartletURL
 import Foundation
 import Martlet
 import MartletCache

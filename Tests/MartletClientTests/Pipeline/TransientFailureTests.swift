@@ -1,3 +1,4 @@
+@testable import MartletCredentials
 import MartletConnections
 import MartletTesting
 import MartletTransport

@@ -1,3 +1,4 @@
+import MartletNetwork
 import MartletCore
 import MartletStreams
 import MartletTransport

@@ -1,3 +1,5 @@
+@testable import MartletNetwork
+@testable import MartletContent
 @testable import MartletCore
 import MartletTesting
 import MartletTestSupport

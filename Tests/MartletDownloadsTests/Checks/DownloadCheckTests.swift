@@ -1,3 +1,4 @@
+import MartletNetwork
 import Foundation
 import Martlet
 import MartletTesting

@@ -1,3 +1,6 @@
+import MartletNetwork
+import MartletCredentials
+import MartletContent
 import Foundation
 import Martlet
 import MartletTesting

@@ -1,3 +1,4 @@
+import MartletURL
 import Foundation
 import Glibc
 import Martlet

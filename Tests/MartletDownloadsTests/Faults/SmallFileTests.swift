@@ -1,3 +1,4 @@
+import MartletURL
 import Glibc
 import Martlet
 import MartletStorage

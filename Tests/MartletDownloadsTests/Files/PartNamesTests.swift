@@ -1,3 +1,4 @@
+import MartletURL
 import MartletCore
 import MartletHosts
 import MartletDownloads

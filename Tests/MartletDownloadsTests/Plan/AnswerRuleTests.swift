@@ -1,3 +1,5 @@
+import MartletCredentials
+import MartletContent
 import MartletDownloads
 import MartletWire
 import Testing

@@ -1,3 +1,4 @@
+import MartletContent
 import MartletDownloads
 import MartletWire
 import Testing

@@ -1,3 +1,4 @@
+import MartletContent
 import Martlet
 import MartletTesting
 import MartletTransport

@@ -1,3 +1,4 @@
+import MartletContent
 public import SystemPackage
 
 /// A form as it is put together: what `multipart/form-data` sends, part by part (RFC 7578).

@@ -1,3 +1,4 @@
+import MartletContent
 public import FoundationEssentials
 
 /// Makes a value of a body that is JSON.

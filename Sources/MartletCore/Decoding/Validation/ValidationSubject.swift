@@ -1,3 +1,5 @@
+import MartletContent
+
 /// An answer as validators look at it.
 struct ValidationSubject: Sendable {
     /// What is known of the body's size.

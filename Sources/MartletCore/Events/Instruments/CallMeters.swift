@@ -1,4 +1,6 @@
 #if Metrics
+    import MartletContent
+    import MartletURL
     import CoreMetrics
     import MartletConnections
     import MartletTransport

@@ -1,3 +1,4 @@
+import MartletURL
 import CLinux
 import Glibc
 

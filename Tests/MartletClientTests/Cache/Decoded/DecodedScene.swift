@@ -1,3 +1,4 @@
+@testable import MartletCredentials
 import MartletWire
 import Synchronization
 import Testing

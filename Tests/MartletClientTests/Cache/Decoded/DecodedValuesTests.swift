@@ -1,3 +1,4 @@
+import MartletNetwork
 import Testing
 
 @testable import MartletCaching

@@ -1,3 +1,4 @@
+@testable import MartletNetwork
 import Martlet
 import MartletStorage
 import MartletTesting

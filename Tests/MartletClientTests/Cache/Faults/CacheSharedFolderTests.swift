@@ -1,3 +1,4 @@
+@testable import MartletContent
 import Martlet
 import MartletStorage
 import MartletTesting

@@ -1,3 +1,5 @@
+@testable import MartletContent
+@testable import MartletURL
 import Martlet
 import MartletStorage
 import MartletTesting

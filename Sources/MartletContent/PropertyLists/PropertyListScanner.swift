@@ -1,0 +1,131 @@
+import FoundationEssentials
+
+/// Checks the depth, the object count and the references of a property list in linear time, without recursion.
+///
+/// Foundation's decoder overflows the stack or traps otherwise. The scanner accepts some lists that Foundation refuses; it
+/// never counts fewer levels or objects than Foundation visits.
+package enum PropertyListScanner {
+    /// The greatest depth, that of Foundation's JSON decoder.
+    static let depthLimit = 512
+    /// The most objects that a decoder may visit.
+    static let objectLimit = 1_000_000
+
+    /// Checks a list in any of the formats.
+    package static func check(_ bytes: [UInt8]) throws(PropertyListError) {
+        if bytes.starts(with: "bplist0".utf8) {
+            var scanner = try BinaryPropertyListScanner(bytes)
+            try scanner.check()
+        } else {
+            try checkText(bytes)
+        }
+    }
+
+    /// Checks a list in XML. Foundation limits the depth of OpenStep lists, the texts that do not begin with `<`.
+    private static func checkText(_ bytes: [UInt8]) throws(PropertyListError) {
+        let text = try utf8(bytes)
+        let first = text.first { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }
+        if first == UInt8(ascii: "<") { try checkMarkup(text) }
+    }
+
+    /// The text in UTF-8, without its byte order mark. Without a mark Foundation decodes UTF-8 only.
+    private static func utf8(_ bytes: [UInt8]) throws(PropertyListError) -> ArraySlice<UInt8> {
+        let marks: [([UInt8], String.Encoding)] = [
+            ([0x00, 0x00, 0xFE, 0xFF], .utf32BigEndian), ([0xFE, 0xFF, 0x00, 0x00], .utf32LittleEndian),
+            ([0xFF, 0xFE, 0x00, 0x00], .utf32LittleEndian), ([0xFE, 0xFF], .utf16BigEndian),
+            ([0xFF, 0xFE], .utf16LittleEndian),
+        ]
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return bytes[3...] }
+        guard let (mark, encoding) = marks.first(where: { bytes.starts(with: $0.0) }) else {
+            return bytes[...]
+        }
+        guard let text = String(bytes: bytes.dropFirst(mark.count), encoding: encoding) else {
+            throw PropertyListError(reason: .malformed)
+        }
+        return ArraySlice(text.utf8)
+    }
+
+    /// Follows the markup as Foundation's scanner does: a tag is known by the beginning of its name and ends at the next `>`.
+    private static func checkMarkup(_ text: ArraySlice<UInt8>) throws(PropertyListError) {
+        var rest = text
+        var depth = 0
+        var objectCount = 0
+        while let start = rest.firstIndex(of: UInt8(ascii: "<")) {
+            rest = rest[start...].dropFirst()
+            if rest.starts(with: "!--".utf8) {
+                rest = rest.dropFirst(3).after("-->")
+            } else if rest.starts(with: "![CDATA[".utf8) {
+                rest = rest.dropFirst(8).after("]]>")
+            } else if rest.first == UInt8(ascii: "?") {
+                // Within a list Foundation ends `<?>` at once; before it, it does not: seeing too much there is harmless.
+                rest = rest.after("?>")
+            } else {
+                let isClosing = rest.first == UInt8(ascii: "/")
+                let name = isClosing ? rest.dropFirst() : rest
+                rest = rest.after(">")
+                let isEmpty = text[..<rest.startIndex].dropLast().last == UInt8(ascii: "/")
+                let isContainer = ["array", "dict", "plist"].contains { name.starts(with: $0.utf8) }
+                if isClosing {
+                    if isContainer { depth = max(0, depth - 1) }
+                    continue
+                }
+                objectCount += 1
+                guard objectCount <= objectLimit else { throw PropertyListError(reason: .tooManyObjects) }
+                if isContainer, !isEmpty { depth += 1 }
+                guard depth <= depthLimit else { throw PropertyListError(reason: .tooDeep) }
+            }
+        }
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// The bytes after the first occurrence of a delimiter; none where it does not occur.
+    fileprivate func after(_ delimiter: StaticString) -> ArraySlice<UInt8> {
+        let wanted = Array("\(delimiter)".utf8)
+        var position = startIndex
+        while position + wanted.count <= endIndex {
+            if self[position] == wanted[0], self[position...].starts(with: wanted) {
+                return self[(position + wanted.count)...]
+            }
+            position += 1
+        }
+        return self[endIndex...]
+    }
+}
+
+/// The reason why a property list is refused before it is decoded.
+///
+/// Foundation's parsers are recursive and follow every reference of a binary property list. A list that would exhaust the
+/// stack, the memory or the time is refused first.
+public struct PropertyListError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The kind of fault. More may be added: a `switch` needs a default.
+    public enum Reason: String, Hashable, Sendable {
+        /// Arrays and dictionaries are nested more than 512 deep.
+        case tooDeep
+        /// The list has more than a million objects, each reference to an object counted.
+        case tooManyObjects
+        /// An array or a dictionary of a binary list contains itself.
+        case cycle
+        /// A binary list's trailer, count, offset or reference points outside the list, or a text does not fit its byte
+        /// order mark.
+        case malformed
+    }
+
+    /// The kind of fault.
+    public let reason: Reason
+
+    /// Creates an error.
+    public init(reason: Reason) {
+        self.reason = reason
+    }
+
+    /// The fault in words.
+    public var description: String {
+        switch reason {
+        case .tooDeep: "the property list is nested more than \(PropertyListScanner.depthLimit) deep"
+        case .tooManyObjects:
+            "the property list has more than \(PropertyListScanner.objectLimit) objects"
+        case .cycle: "an array or a dictionary of the property list contains itself"
+        case .malformed: "the property list points outside itself, or does not fit its byte order mark"
+        }
+    }
+}

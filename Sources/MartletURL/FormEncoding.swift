@@ -1,0 +1,187 @@
+/// `application/x-www-form-urlencoded`, written and read as in the WHATWG URL Standard.
+public enum FormEncoding {
+    /// How a space is written.
+    public enum Space: Hashable, Sendable {
+        /// As `+`: what the media type says.
+        case plus
+        /// As `%20` (RFC 3986): what a query can hold without being mistaken for a plus sign.
+        case percentEncoded
+    }
+
+    /// The set that is encoded: everything but letters, digits and `*-._`.
+    private static let set = PercentEncoding.EncodeSet("!\"#$%&'()+,/:;<=>?@[\\]^`{|}~ ")
+
+    /// The items as `name=value` pairs joined by `&`, in order, names and values in UTF-8.
+    ///
+    /// An item without a value is its name alone.
+    ///
+    /// - Parameters:
+    ///   - items: The items.
+    ///   - space: How a space is written; default `+`.
+    public static func encoded(_ items: [QueryItem], space: Space = .plus) -> String {
+        var output: [UInt8] = []
+        for (index, item) in items.enumerated() {
+            if index > 0 { output.append(UInt8(ascii: "&")) }
+            append(item.name, space: space, to: &output)
+            guard let value = item.value else { continue }
+            output.append(UInt8(ascii: "="))
+            append(value, space: space, to: &output)
+        }
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    /// The items of a form or query: `+` and `%20` are spaces, empty pairs are skipped, malformed UTF-8 is
+    /// repaired.
+    ///
+    /// A pair without `=` has a nil value, so that encoding gives back what was read.
+    public static func decoded(_ text: String) -> [QueryItem] {
+        let bytes = text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+        return bytes.split(separator: UInt8(ascii: "&")).map { pair in
+            guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else {
+                return QueryItem(name: plain(pair), value: nil)
+            }
+            return QueryItem(name: plain(pair[..<equals]), value: plain(pair[(equals + 1)...]))
+        }
+    }
+
+    private static func plain(_ bytes: ArraySlice<UInt8>) -> String {
+        String(decoding: PercentEncoding.decodedBytes(bytes), as: UTF8.self)
+    }
+
+    private static func append(_ text: String, space: Space, to output: inout [UInt8]) {
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: " "), space == .plus {
+                output.append(UInt8(ascii: "+"))
+            } else if set.contains(byte) {
+                PercentEncoding.append(escaped: byte, to: &output)
+            } else {
+                output.append(byte)
+            }
+        }
+    }
+}
+
+/// Percent-encoding as the WHATWG URL Standard has it: which bytes of which component are written as `%XX`.
+package enum PercentEncoding {
+    /// The ASCII bytes that are encoded, one bit each; bytes of 0x80 and above always are.
+    package struct EncodeSet {
+        private let low: UInt64
+        private let high: UInt64
+
+        /// Control characters, DEL and the characters listed.
+        package init(_ characters: String, and other: EncodeSet? = nil) {
+            var low = other?.low ?? 0xFFFF_FFFF
+            var high = other?.high ?? (1 << 63)
+            for byte in characters.utf8 {
+                if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte & 63) }
+            }
+            self.low = low
+            self.high = high
+        }
+
+        /// Whether the byte must be encoded.
+        package func contains(_ byte: UInt8) -> Bool {
+            if byte < 64 { return low >> UInt64(byte) & 1 == 1 }
+            return byte >= 128 || high >> UInt64(byte & 63) & 1 == 1
+        }
+    }
+
+    /// The fragment percent-encode set.
+    static let fragmentSet = EncodeSet(" \"<>`")
+    /// The special-query percent-encode set: that of http and https.
+    static let querySet = EncodeSet(" \"#<>'")
+    /// The path percent-encode set.
+    static let pathSet = EncodeSet("?^`{}", and: EncodeSet(" \"#<>"))
+    /// The userinfo percent-encode set.
+    static let userInfoSet = EncodeSet("/:;=@[\\]|", and: pathSet)
+
+    /// The bytes with those of `set` encoded, valid `%XX` kept, and any other `%` written as `%25`.
+    static func encoded(_ bytes: ArraySlice<UInt8>, set: EncodeSet) -> String {
+        var output: [UInt8] = []
+        output.reserveCapacity(bytes.count)
+        append(bytes, set: set, to: &output)
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    /// Appends what ``encoded(_:set:)`` returns to bytes.
+    static func append(_ bytes: ArraySlice<UInt8>, set: EncodeSet, to output: inout [UInt8]) {
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: "%"), value(ofHexAt: index, in: bytes) == nil {
+                append(escaped: byte, to: &output)
+            } else if set.contains(byte) {
+                append(escaped: byte, to: &output)
+            } else {
+                output.append(byte)
+            }
+        }
+    }
+
+    /// Appends one byte as `%XX`, in upper case as RFC 3986 §2.1 asks.
+    package static func append(escaped byte: UInt8, to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "%"))
+        output.append(hexDigit(byte >> 4))
+        output.append(hexDigit(byte & 15))
+    }
+
+    /// The byte that `%XX` at `index` stands for; nil when no two hex digits follow.
+    package static func value(ofHexAt index: Int, in bytes: ArraySlice<UInt8>) -> UInt8? {
+        guard index + 2 < bytes.endIndex, let high = hexValue(bytes[index + 1]),
+            let low = hexValue(bytes[index + 2])
+        else { return nil }
+        return high << 4 | low
+    }
+
+    /// The bytes with every valid `%XX` replaced by what it stands for.
+    static func decodedBytes(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(bytes.count)
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            if bytes[index] == UInt8(ascii: "%"), let value = value(ofHexAt: index, in: bytes) {
+                output.append(value)
+                index += 3
+            } else {
+                output.append(bytes[index])
+                index += 1
+            }
+        }
+        return output
+    }
+
+    /// The decoded text, malformed UTF-8 repaired with U+FFFD.
+    package static func decoded(_ text: String) -> String {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
+        return String(decoding: decodedBytes(ArraySlice(text.utf8)), as: UTF8.self)
+    }
+
+    /// The value of an ASCII hex digit.
+    static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+    }
+}
+
+/// One name and its value in a query or a form.
+///
+/// Both are plain text: encoding is done when they are written, decoding when they are read.
+public struct QueryItem: Hashable, Sendable {
+    /// The name, decoded.
+    public var name: String
+    /// The value, decoded; nil writes the name alone, without `=`.
+    public var value: String?
+
+    /// An item.
+    public init(name: String, value: String?) {
+        self.name = name
+        self.value = value
+    }
+}

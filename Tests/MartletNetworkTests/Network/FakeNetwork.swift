@@ -1,0 +1,89 @@
+import Glibc
+import MartletNetwork
+import MartletTransport
+import Synchronization
+
+/// A network that a test makes up: it says what it is told to say, and tells news when it is told to.
+final class FakeNetwork: NetworkSource {
+    private struct State {
+        var look: NetworkMonitorMachine.Look
+        var opening: SystemError?
+        var peers: [Int32] = []
+        var openCount = 0
+    }
+
+    private let state: Mutex<State>
+    private let looks = NewestValue(0)
+
+    /// A network of which looks come to this.
+    /// - Parameter opening: Why its socket cannot be opened; `nil` where it can be.
+    init(_ look: NetworkMonitorMachine.Look, opening: SystemError? = nil) {
+        state = Mutex(State(look: look, opening: opening))
+    }
+
+    deinit {
+        for peer in state.withLock({ $0.peers }) { close(peer) }
+    }
+
+    /// How often its socket was opened.
+    var openCount: Int { state.withLock { $0.openCount } }
+    /// How often it was looked at.
+    var lookCount: Int { looks.value }
+
+    /// Waits until it was looked at so often.
+    func looked(_ count: Int) async {
+        var seen: UInt64 = 0
+        while let (version, value) = await looks.next(after: seen), value < count { seen = version }
+    }
+
+    /// What looks come to from now on.
+    func become(_ look: NetworkMonitorMachine.Look) {
+        state.withLock { $0.look = look }
+    }
+
+    /// Lets its socket be opened from now on.
+    func letOpen() {
+        state.withLock { $0.opening = nil }
+    }
+
+    /// Tells news: bytes that are a datagram.
+    func tell(_ datagram: [UInt8] = CapturedNetlink.addresses) {
+        for peer in state.withLock({ $0.peers }) {
+            _ = unsafe datagram.withUnsafeBytes {
+                unsafe send(peer, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+        }
+    }
+
+    /// Whether whoever listened has closed all of its sockets.
+    var isClosed: Bool {
+        state.withLock(\.peers).allSatisfy { peer in
+            var byte: UInt8 = 0
+            let count = unsafe send(peer, &byte, 1, Int32(MSG_NOSIGNAL))
+            return count < 0 && errno != EAGAIN
+        }
+    }
+
+    func openNews() throws(SystemError) -> Int32 {
+        if let error = state.withLock({ $0.opening }) { throw error }
+        var pair: [Int32] = [0, 0]
+        let type = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        guard unsafe socketpair(AF_UNIX, type, 0, &pair) == 0 else {
+            throw SystemError(operation: "socketpair", code: errno)
+        }
+        state.withLock { state in
+            state.peers.append(pair[1])
+            state.openCount += 1
+        }
+        return pair[0]
+    }
+
+    func matters(_ datagram: [UInt8]) -> Bool { NetlinkNewsRule.matters(datagram[...]) }
+
+    func look() -> NetworkMonitorMachine.Look {
+        // Only one thread looks.
+        let count = looks.value + 1
+        defer { looks.update { count } }
+        return state.withLock { $0.look }
+    }
+}

@@ -1,0 +1,67 @@
+import FoundationEssentials
+import MartletNetwork
+import MartletTransport
+import Testing
+
+@Suite("What files say of interfaces")
+struct InterfaceFilesTests {
+    /// A folder that looks like `/sys`.
+    private final class Folder: Sendable {
+        let path = FileManager.default.temporaryDirectory.path + "/martlet-sysfs-\(UUID().uuidString)"
+
+        deinit {
+            try? FileManager.default.removeItem(atPath: path)
+        }
+
+        func make(_ folder: String) throws {
+            try FileManager.default.createDirectory(
+                atPath: "\(path)/class/net/\(folder)", withIntermediateDirectories: true)
+        }
+
+        func write(_ text: String, to file: String) throws {
+            try Data(text.utf8).write(to: URL(filePath: "\(path)/class/net/\(file)"))
+        }
+    }
+
+    @Test(
+        "A folder phy80211 or wireless makes it wireless, wherever it leads",
+        arguments: ["phy80211", "wireless"])
+    func wireless(_ mark: String) throws {
+        let folder = Folder()
+        try folder.make("wlan0/\(mark)")
+        try folder.make("eth0")
+        let files = InterfaceFiles(root: folder.path)
+        #expect(files.traits(of: "wlan0", index: 3).isWireless)
+        #expect(!files.traits(of: "eth0", index: 4).isWireless)
+    }
+
+    @Test("The device type is that of uevent")
+    func deviceType() throws {
+        let folder = Folder()
+        try folder.make("wwan0")
+        try folder.write("DEVTYPE=wwan\nINTERFACE=wwan0\nIFINDEX=5\n", to: "wwan0/uevent")
+        #expect(InterfaceFiles(root: folder.path).traits(of: "wwan0", index: 5).deviceType == "wwan")
+    }
+
+    @Test("Files of another interface of the same name, in another namespace, say nothing")
+    func otherNamespace() throws {
+        let folder = Folder()
+        try folder.make("eth0/wireless")
+        try folder.write("4\n", to: "eth0/ifindex")
+        let files = InterfaceFiles(root: folder.path)
+        #expect(files.traits(of: "eth0", index: 4).isWireless)
+        #expect(!files.traits(of: "eth0", index: 3).isWireless)
+    }
+
+    @Test(
+        "A name that is a path, or no folder, has no traits",
+        arguments: ["", ".", "..", "../wlan0", "a/b", "a\u{0}b", "none"])
+    func names(_ name: String) throws {
+        let folder = Folder()
+        try folder.make("wireless")
+        #expect(
+            InterfaceFiles(root: "\(folder.path)/class/net/..").traits(of: name, index: 1)
+                == InterfaceTraits())
+        #expect(InterfaceFiles(root: folder.path).traits(of: name, index: 1) == InterfaceTraits())
+    }
+}

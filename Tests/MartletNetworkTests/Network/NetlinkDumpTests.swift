@@ -1,0 +1,157 @@
+import MartletNetwork
+import MartletTransport
+import Testing
+
+@Suite("Asking the kernel for all it has")
+struct NetlinkDumpTests {
+    @Test("Links come with name, flags and what made them")
+    func links() throws {
+        var table = NetworkTable()
+        var dump = NetlinkDump(.links, sequence: 7)
+        #expect(try dump.receive(CapturedNetlink.links, into: &table) == .more)
+        #expect(try dump.receive(CapturedNetlink.done, into: &table) == .done(isInterrupted: false))
+        #expect(table.links.map(\.name) == ["lo", "v1", "v0"])
+        #expect(table.links.map(\.index) == [1, 2, 3])
+        #expect(table.links.map(\.driver) == [nil, "veth", "veth"])
+        #expect(table.links.map(\.lower) == [nil, 3, 2])
+        #expect(table.links.map(\.hardware) == [772, 1, 1])
+        #expect(table.links.map(\.isRunning) == [false, true, true])
+        #expect(table.links.map(\.isLoopback) == [true, false, false])
+    }
+
+    @Test("Addresses come with their links, and those that are being tried for doubles are not usable")
+    func addresses() throws {
+        var table = NetworkTable()
+        var dump = NetlinkDump(.addresses, sequence: 7)
+        _ = try dump.receive(CapturedNetlink.addresses, into: &table)
+        let texts = table.addresses.map(\.address.description)
+        #expect(texts.filter { !$0.hasPrefix("fe80") } == ["10.9.0.1", "fd09::1"])
+        #expect(table.addresses.filter(\.isUsable).map(\.link) == [3, 3])
+        #expect(table.heldAddresses.count == 4)
+    }
+
+    @Test("Of routes only those to everywhere are kept")
+    func routes() throws {
+        var table = NetworkTable()
+        var dump = NetlinkDump(.routes4, sequence: 7)
+        _ = try dump.receive(CapturedNetlink.routes4, into: &table)
+        #expect(
+            table.routes == [
+                RouteRecord(family: .ipv4, metric: 50, hops: [.init(link: 3)])
+            ])
+        var next = NetlinkDump(.routes6, sequence: 7)
+        _ = try next.receive(CapturedNetlink.routes6, into: &table)
+        #expect(table.routes.count == 2)
+        #expect(table.routes.last == RouteRecord(family: .ipv6, metric: 1024, hops: [.init(link: 3)]))
+    }
+
+    @Test("All of it comes to a path")
+    func path() throws {
+        var table = NetworkTable()
+        for (question, datagram) in [
+            (NetlinkDump.Question.links, CapturedNetlink.links), (.addresses, CapturedNetlink.addresses),
+            (.routes4, CapturedNetlink.routes4), (.routes6, CapturedNetlink.routes6),
+        ] {
+            var dump = NetlinkDump(question, sequence: 7)
+            _ = try dump.receive(datagram + CapturedNetlink.done, into: &table)
+        }
+        let path = NetworkPathRule(table).path
+        #expect(
+            path
+                == NetworkPath(
+                    [.init(name: "v0", index: 3, kind: .wired, addresses: ["10.9.0.1", "fd09::1"])],
+                    supportsIPv6: true))
+        #expect(path.description == "satisfied by v0 (wired)")
+    }
+
+    @Test("An answer that something changed under says so, by the flag of any of its messages")
+    func interrupted() throws {
+        var marked = CapturedNetlink.addresses
+        marked[6] |= 0x10
+        var table = NetworkTable()
+        var dump = NetlinkDump(.addresses, sequence: 7)
+        #expect(try dump.receive(marked, into: &table) == .more)
+        #expect(try dump.receive(CapturedNetlink.done, into: &table) == .done(isInterrupted: true))
+        var end = CapturedNetlink.done
+        end[6] |= 0x10
+        var other = NetlinkDump(.addresses, sequence: 7)
+        #expect(
+            try other.receive(CapturedNetlink.addresses + end, into: &table) == .done(isInterrupted: true))
+    }
+
+    @Test("An error ends it with its number, and an acknowledgement does not")
+    func errors() throws {
+        var table = NetworkTable()
+        var dump = NetlinkDump(.links, sequence: 7)
+        let acknowledgement = CapturedNetlink.bytes("240000000200000007000000000000000000000000000000")
+        #expect(throws: NetlinkFault("nlmsghdr.length", at: 0)) {
+            try dump.receive(acknowledgement, into: &table)
+        }
+        let whole = CapturedNetlink.bytes("140000000200000007000000000000000000" + "0000")
+        #expect(try dump.receive(whole, into: &table) == .more)
+        let refused = CapturedNetlink.bytes("140000000200000007000000000000" + "00ffffffff")
+        #expect(try dump.receive(refused, into: &table) == .failed(1))
+        let odd = CapturedNetlink.bytes("14000000020000000700000000000000" + "00000080")
+        #expect(try dump.receive(odd, into: &table) == .failed(.max))
+        let late = CapturedNetlink.bytes("14000000030000000700000000000000" + "f0ffffff")
+        #expect(try dump.receive(late, into: &table) == .failed(16))
+    }
+
+    @Test("Answers to other requests, and of other kinds, are passed over")
+    func strangers() throws {
+        var table = NetworkTable()
+        var dump = NetlinkDump(.links, sequence: 8)
+        #expect(try dump.receive(CapturedNetlink.links + CapturedNetlink.done, into: &table) == .more)
+        var addresses = NetlinkDump(.addresses, sequence: 7)
+        _ = try addresses.receive(CapturedNetlink.links, into: &table)
+        var routes = NetlinkDump(.routes6, sequence: 7)
+        _ = try routes.receive(CapturedNetlink.routes4, into: &table)
+        #expect(table == NetworkTable())
+    }
+
+    @Test("A route of several ways has each of them, and ways that are cut are a fault")
+    func hops() throws {
+        let head = "020000000000000100000000" + "08000f00fe000000"
+        let ways = "0800000002000000" + "0800110005000000"
+        let route = try #require(try RouteRecord(CapturedNetlink.bytes(head + "14000900" + ways)[...]))
+        #expect(route.table == 254)
+        #expect(route.hops == [.init(link: 2), .init(link: 5, flags: 0x11)])
+        #expect(route.hops.map(\.isAlive) == [true, false])
+        #expect(throws: NetlinkFault("rtnexthop.length", at: 32)) {
+            try RouteRecord(
+                CapturedNetlink.bytes(head + "14000900" + "0800000002000000" + "0c00110005000000")[...])
+        }
+    }
+
+    @Test("The route to an address is its first way, or that there is none")
+    func answers() throws {
+        let route = "240000001800000009000000000000000220000000000001000000000800040003000000"
+        guard case .route(let found)? = try RouteAnswer(CapturedNetlink.bytes(route), sequence: 9) else {
+            Issue.record("no route")
+            return
+        }
+        #expect(found.hops == [.init(link: 3)])
+        let unreachable = "140000000200000009000000000000009bffffff"
+        #expect(try RouteAnswer(CapturedNetlink.bytes(unreachable), sequence: 9) == .unreachable)
+        let refused = "14000000020000000900000000000000ffffffff"
+        #expect(try RouteAnswer(CapturedNetlink.bytes(refused), sequence: 9) == .refused(1))
+        #expect(try RouteAnswer(CapturedNetlink.bytes(refused), sequence: 8) == nil)
+    }
+
+    @Test("News about links and addresses matter, and of routes those to everywhere")
+    func news() {
+        #expect(NetlinkNewsRule.matters(CapturedNetlink.links[...]))
+        #expect(NetlinkNewsRule.matters(CapturedNetlink.addresses[...]))
+        #expect(NetlinkNewsRule.matters(CapturedNetlink.routes4[...]))
+        // Without its default route, which is the first.
+        #expect(!NetlinkNewsRule.matters(CapturedNetlink.routes4.dropFirst(60)))
+        #expect(NetlinkNewsRule.matters([1, 2, 3]))
+        #expect(!NetlinkNewsRule.matters([]))
+    }
+
+    @Test("That a wireless scan is over does not matter")
+    func scans() {
+        let scan = "280000001000000000000000000000000000010003000000431001000000000008000b0001020304"
+        #expect(!NetlinkNewsRule.matters(CapturedNetlink.bytes(scan)[...]))
+    }
+}

@@ -1,0 +1,132 @@
+import MartletNetwork
+import MartletTransport
+import Testing
+
+@Suite("Netlink datagrams")
+struct NetlinkMessageTests {
+    private func bytes(_ digits: String) -> [UInt8] { CapturedNetlink.bytes(digits) }
+
+    @Test("A request for links is what the kernel takes")
+    func links() {
+        #expect(
+            NetlinkRequest.links(sequence: 7)
+                == bytes(
+                    "28000000120001030700000000000000000000000000000000000000000000000800 1d0008000000"
+                        .filter { $0 != " " }))
+    }
+
+    @Test("A request for addresses asks for those of all families")
+    func addresses() {
+        #expect(
+            NetlinkRequest.addresses(sequence: 258)
+                == bytes("180000001600010302010000000000000000000000000000"))
+    }
+
+    @Test("A request for routes names the family")
+    func routes() {
+        #expect(
+            NetlinkRequest.routes(.ipv6, sequence: 1)
+                == bytes("1c0000001a000103010000000000000" + "00a0000000000000000000000"))
+    }
+
+    @Test("A request for one route has the address, and all of its bits count")
+    func route() throws {
+        let address = try #require(IPAddress("192.0.2.1"))
+        #expect(
+            NetlinkRequest.route(to: address, sequence: 9)
+                == bytes("240000001a0001000900000000000000" + "022000000000000000000000" + "08000100c0000201")
+        )
+    }
+
+    @Test("The messages of a datagram come in order, each with its own bytes")
+    func messages() throws {
+        let messages = try NetlinkMessage.messages(in: CapturedNetlink.links[...])
+        #expect(messages.map(\.type) == [16, 16, 16])
+        #expect(messages.map(\.sequence) == [7, 7, 7])
+        #expect(messages.map { $0.payload.count + 16 } == [1100, 1124, 1124])
+        let end = try NetlinkMessage.messages(in: CapturedNetlink.done[...])
+        #expect(end.map(\.type) == [3])
+        #expect(try end[0].errorCode() == 0)
+    }
+
+    @Test(
+        "A length that is too small, too large or cut is a fault at its place",
+        arguments: [
+            ("0f000000030002000700000000000000", 0), ("00000000030002000700000000000000", 0),
+            ("11000000030002000700000000000000", 0), ("ffffffff030002000700000000000000", 0),
+            ("000000800300020007000000000000000000000000", 0), ("100000", 3),
+            ("10000000030002000700000000000000" + "10000000", 16),
+            ("10000000030002000700000000000000" + "0400000003000200", 16),
+        ])
+    func lengths(_ digits: String, _ offset: Int) {
+        #expect(throws: NetlinkFault("nlmsghdr.length", at: offset)) {
+            try NetlinkMessage.messages(in: CapturedNetlink.bytes(digits)[...])
+        }
+    }
+
+    @Test("A message whose length is no multiple of four is followed by padding, which the last may lack")
+    func padding() throws {
+        let one = bytes("110000000100000000000000000000" + "00aa")
+        let messages = try NetlinkMessage.messages(in: (one + [0, 0, 0] + one)[...])
+        #expect(messages.count == 2)
+        #expect(messages.map { Array($0.payload) } == [[0xAA], [0xAA]])
+    }
+
+    @Test(
+        "An attribute whose length is too small or too large is a fault, and three bytes behind the last are none"
+    )
+    func attributes() throws {
+        #expect(throws: NetlinkFault("rtattr.length", at: 0)) {
+            try NetlinkAttributes([3, 0, 1, 0])
+        }
+        #expect(throws: NetlinkFault("rtattr.length", at: 8)) {
+            try NetlinkAttributes([5, 0, 1, 0, 9, 0, 0, 0, 6, 0, 1, 0, 9])
+        }
+        let read = try NetlinkAttributes([5, 0, 1, 0x80, 9, 0, 0, 0, 4, 0, 2, 0, 1, 1, 1]).all
+        #expect(read.map(\.type) == [1, 2])
+        #expect(read.map { Array($0.value) } == [[9], []])
+    }
+
+    @Test("Every cut of real datagrams is a table or a fault within its bytes, and nothing else")
+    func cuts() throws {
+        for datagram in [
+            CapturedNetlink.links, CapturedNetlink.addresses, CapturedNetlink.routes4,
+            CapturedNetlink.routes6,
+        ] {
+            for count in 0..<datagram.count {
+                let cut = Array(datagram.prefix(count))
+                var table = NetworkTable()
+                do throws(NetlinkFault) {
+                    for message in try NetlinkMessage.messages(in: cut[...]) { try table.add(message) }
+                } catch {
+                    #expect((0...cut.count).contains(error.offset))
+                    continue
+                }
+                // A cut that is no fault lies between two messages.
+                #expect(count == 0 || table.links.count + table.addresses.count > 0 || datagram[4] == 24)
+            }
+        }
+    }
+
+    @Test("Every byte of real datagrams may be any other, and nothing traps")
+    func flips() {
+        for datagram in [CapturedNetlink.addresses, CapturedNetlink.routes4, CapturedNetlink.routes6] {
+            for index in datagram.indices {
+                for value in [0x00, 0x01, 0x7F, 0x80, 0xFF] as [UInt8] {
+                    var changed = datagram
+                    changed[index] = value
+                    var table = NetworkTable()
+                    var dump = NetlinkDump(.routes4, sequence: 7)
+                    _ = try? dump.receive(changed, into: &table)
+                    for message in (try? NetlinkMessage.messages(in: changed[...])) ?? [] {
+                        try? table.add(message)
+                    }
+                    _ = NetworkPathRule(table).path
+                    _ = try? RouteAnswer(changed, sequence: 7)
+                    _ = NetlinkNewsRule.matters(changed[...])
+                }
+            }
+            #expect(NetlinkNewsRule.matters(datagram[...]))
+        }
+    }
+}
