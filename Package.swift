@@ -197,12 +197,19 @@ let package = Package(
                 "COpenSSL", "MartletWire", "MartletTransport", "MartletStorage", "MartletCore", systemPackage,
             ],
             swiftSettings: strict),
+        .target(
+            name: "MartletDemo",
+            dependencies: features + [
+                "MartletTransport", "MartletContent", "MartletCore", "MartletDownloads", "Martlet",
+                "MartletTesting", httpTypes, systemPackage,
+            ],
+            swiftSettings: strict),
         .executableTarget(
             name: "MartletCLI",
             dependencies: features + [
                 "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletContent",
-                "MartletCore", "MartletDownloads", "Martlet", "MartletTesting", argumentParser, httpTypes,
-                systemPackage,
+                "MartletCore", "MartletDownloads", "Martlet", "MartletTesting", "MartletDemo", argumentParser,
+                httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         // What the fuzzer checks, as functions of bytes, so that the tests replay it without the fuzzer.

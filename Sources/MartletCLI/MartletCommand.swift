@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import Martlet
+import MartletDemo
 
 /// The program: `martlet`.
 @main
@@ -142,5 +143,26 @@ enum Environment {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { self[$0] }.first { !$0.isEmpty }
         let name = locale?.lowercased() ?? ""
         return name.contains("utf-8") || name.contains("utf8")
+    }
+}
+
+/// `martlet demo`: the main uses of Martlet, against an origin of its own.
+struct DemoCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "demo",
+        abstract: "Start an origin with TLS on this machine, use each feature once, and print what happened.")
+
+    mutating func run() async throws {
+        do {
+            let hasPassed = try await Demo.run(makeSession: { ProgramSessions.shared.make($0) }) { text in
+                try? await Console.write(text)
+            }
+            guard hasPassed else { throw ExitStatus(code: 1) }
+        } catch let status as ExitStatus {
+            throw status
+        } catch {
+            await Console.complain("martlet: the demo could not begin: \(error)\n")
+            throw ExitStatus(code: 1)
+        }
     }
 }

@@ -14,9 +14,8 @@ struct ImportTests {
 
     @Test("The program makes its sessions in one place, which ends them before it exits")
     func programSessions() throws {
-        let makers = try Repository.swiftFiles(below: "Sources/MartletCLI").filter { file in
-            try Repository.text(file).contains(/\bHTTPSession\(/)
-        }
+        let makers = try ["CLI", "Demo"].flatMap { Repository.swiftFiles(below: "Sources/Martlet\($0)") }
+            .filter { try Repository.text($0).contains(/\bHTTPSession\(/) }
         #expect(makers == ["Sources/MartletCLI/ProgramSessions.swift"])
     }
 

@@ -32,6 +32,7 @@ struct LayerRule {
         "MartletDownloads": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletOffline": ["FoundationEssentials", "Synchronization"],
         "MartletTesting": ["FoundationEssentials", "Synchronization"],
+        "MartletDemo": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletCLI": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletFuzzing": ["Synchronization"],
         "MartletFuzzer": ["Dispatch", "Glibc", "Synchronization"],

@@ -26,7 +26,7 @@ enum UserCodePlaces {
 
     /// The code of `MartletTesting` runs in tests, and that of the program is its own: neither runs in calls of users.
     private static func isLeftOut(_ target: String) -> Bool {
-        ["MartletTesting", "MartletCLI"].contains(target)
+        ["MartletTesting", "MartletDemo", "MartletCLI"].contains(target)
     }
 
     /// The places in one file's source.

@@ -1,5 +1,7 @@
+import FoundationEssentials
 import Martlet
 import MartletTesting
+import MartletTransport
 import Synchronization
 import SystemPackage
 
@@ -58,9 +60,10 @@ enum DemoQueue {
         let events: String
         do {
             let file = stage.folder.appending("queue-ca.pem").string
-            let output = BodyOutput(path: file, makesFolders: false)
-            try await output.write(Array((origin.authorityPEM ?? "").utf8))
-            try await output.finish()
+            let authority = Data((origin.authorityPEM ?? "").utf8)
+            try await BlockingWorkers.shared.run {
+                Result { try authority.write(to: URL(filePath: file), options: .atomic) }
+            }.get()
             events = try await DemoProcess.run(
                 ["queue", "run", "--until-empty", "--noproxy", "*", "--cacert", file] + queue)
         } catch {

@@ -18,7 +18,7 @@ enum DemoFaults {
         for tls in [OriginTLS.wrongName, .expired, .unknownAuthority] {
             lines.append(
                 try await TestOrigin.withOrigin(.tls(tls), handler: .fixed(.text("never seen"))) { origin in
-                    let session = ProgramSessions.shared.make(DemoStage.configuration(trusting: origin))
+                    let session = stage.session(trusting: origin)
                     let error = try await failure { try await session.get(origin.url("/")) }
                     try DemoFailure.check(error.code == .tlsFailed && !error.wasSent, "the error is \(error)")
                     try DemoFailure.check(
@@ -144,7 +144,7 @@ final class DemoProcess: Sendable {
                     return String(decoding: rest[..<end], as: UTF8.self)
                 }
                 if let line { return line }
-                guard let piece = try? DescriptorReading.read(output, atMost: 65_536), !piece.isEmpty else {
+                guard let piece = try? output.bytes(atMost: 65_536), !piece.isEmpty else {
                     return nil
                 }
                 rest.withLock { $0 += piece }
@@ -213,7 +213,7 @@ enum ResidentMemory {
                 FilePath("/proc/self/statm"), .readOnly, options: .closeOnExec)
         else { return nil }
         defer { try? file.close() }
-        guard let bytes = try? DescriptorReading.read(file, atMost: 256) else { return nil }
+        guard let bytes = try? file.bytes(atMost: 256) else { return nil }
         let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ")
         return numbers.count > 1 ? Int(numbers[1]).map { $0 * 4096 } : nil
     }

@@ -49,7 +49,7 @@ enum DemoDownloads {
     private static func stopAndResume(
         _ origin: TestOrigin, _ stage: DemoStage, _ requests: Requests
     ) async throws -> [String] {
-        let session = ProgramSessions.shared.make(DemoStage.configuration(trusting: origin))
+        let session = stage.session(trusting: origin)
         let path = stage.folder.appending("segments.bin")
         let first = try session.beginDownload(origin.url("/file"), to: .file(path))
         var most = 0
@@ -70,7 +70,7 @@ enum DemoDownloads {
         let length = await DemoTransfers.patternLength(of: path)
         try DemoFailure.check(length == byteCount, "the file is not what was sent")
         try DemoFailure.check(result.verified.count == 1, "the checksum was not looked at")
-        let kept = ProgressText.size(Double(result.resumedByteCount))
+        let kept = "\(result.resumedByteCount) bytes"
         return [
             "up to \(most) connections, \(before) requests, one of them cut; stopped with \(kept)",
             "resumed with \(requests.count - before) more for the rest; \(result.verified[0].description)",

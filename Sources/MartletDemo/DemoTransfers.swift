@@ -93,7 +93,7 @@ enum DemoTransfers {
             try DemoFailure.check(offset == size, "\(offset) bytes came")
             return (highest, response.metrics)
         }
-        let growth = ProgressText.size(Double(highest - before))
+        let growth = "\((highest - before) >> 10) KiB"
         try DemoFailure.check(highest - before < 32 << 20, "memory grew by \(growth)")
         return [
             "\(size) bytes came; memory grew by \(growth), the origin's own included",
@@ -130,7 +130,7 @@ enum DemoTransfers {
         }
         defer { try? file.close() }
         var offset: UInt64 = 0
-        while let piece = try? DescriptorReading.read(file, atMost: 131_042) {
+        while let piece = try? file.bytes(atMost: 131_042) {
             if piece.isEmpty { return offset }
             guard TestPattern.bytes(from: offset, count: piece.count) == piece else { return nil }
             offset += UInt64(piece.count)

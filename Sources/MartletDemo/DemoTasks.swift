@@ -47,8 +47,8 @@ enum DemoTasks {
             let rest = await stage.session.tasks(of: .download).count
             try DemoFailure.check(rest == 0, "the session still lists \(rest) downloads")
             return [
-                "paused with \(ProgressText.size(Double(received))) received: the origin stood still with "
-                    + "\(ProgressText.size(Double(sent))) sent into the kernel's buffers",
+                "paused with \(received) bytes received: the origin stood still with "
+                    + "\(sent) sent into the kernel's buffers",
                 "resumed, and each of the \(size) bytes is in the file",
                 try await cancel(stage),
                 Timeline.line("GET /large 200", exchange.metrics),

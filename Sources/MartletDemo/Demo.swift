@@ -1,11 +1,11 @@
-import ArgumentParser
 import FoundationEssentials
 import Martlet
+package import MartletCore
 import MartletTesting
 import SystemPackage
 
 /// The steps of the demo, one after the other, and what came of them.
-enum Demo {
+package enum Demo {
     /// A step: what it shows, and what does it.
     struct Step: Sendable {
         var title: String
@@ -16,16 +16,17 @@ enum Demo {
         DemoRequests.steps + DemoHosts.steps + DemoTransfers.steps + DemoDownloads.steps + DemoTasks.steps
         + DemoFaults.steps + DemoQueue.steps
 
-    /// Runs all steps.
-    /// - Returns: Whether every step was as it should be.
-    static func run() async -> Bool {
-        let stage: DemoStage
-        do {
-            stage = try await DemoStage.set()
-        } catch {
-            await Console.complain("martlet: the demo could not begin: \(error)\n")
-            return false
-        }
+    /// Runs all steps, and says what happens in each.
+    /// - Parameters:
+    ///   - makeSession: Makes the sessions, which end with the program.
+    ///   - say: Writes text.
+    /// - Returns: Whether no step failed.
+    /// - Throws: What prevents the origin or its folder from being made.
+    package static func run(
+        makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession,
+        say: (String) async -> Void
+    ) async throws -> Bool {
+        let stage = try await DemoStage(makeSession)
         await say(
             "The origin listens on \(stage.origin.base), trusted through its throw-away authority alone.\n"
                 + "In the pictures: c connecting, t TLS, . sending and waiting, r receiving.\n")
@@ -46,26 +47,11 @@ enum Demo {
             "\nConnections: \(status.opened) opened, \(status.reused) exchanges on one that had carried another before, "
                 + "\(status.leased) in use now.\n")
         await stage.clear()
-        let time = ProgressText.time(ContinuousClock.now - start)
+        let time = Timeline.milliseconds(ContinuousClock.now - start)
         await say(
             failures == 0
                 ? "All \(steps.count) steps as they should be, in \(time).\n" : "\(failures) failed.\n")
         return failures == 0
-    }
-
-    private static func say(_ text: String) async {
-        try? await Console.write(text)
-    }
-}
-
-/// `martlet demo`: the main job, against an origin of its own.
-struct DemoCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "demo",
-        abstract: "Start the loopback origin over TLS, do everything once, and say what happened.")
-
-    mutating func run() async throws {
-        guard await Demo.run() else { throw ExitStatus(code: 1) }
     }
 }
 
@@ -89,15 +75,17 @@ struct DemoStage: Sendable {
     let origin: TestOrigin
     let session: HTTPSession
     let folder: FilePath
+    private let makeSession: @Sendable (SessionConfiguration) -> HTTPSession
 
     /// Starts the origin and makes the folder.
-    static func set() async throws -> DemoStage {
+    init(_ makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession) async throws {
+        self.makeSession = makeSession
         let folder = FileManager.default.temporaryDirectory.appending(
             path: "martlet-demo-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let origin = try await TestOrigin.start(.tls(.trusted), handler: StandardRoutes().handler)
-        let session = ProgramSessions.shared.make(configuration(trusting: origin))
-        return DemoStage(origin: origin, session: session, folder: FilePath(folder.path))
+        origin = try await TestOrigin.start(.tls(.trusted), handler: StandardRoutes().handler)
+        session = makeSession(DemoStage.configuration(trusting: origin))
+        self.folder = FilePath(folder.path)
     }
 
     /// Settings that trust an origin, and nobody else.
@@ -109,6 +97,11 @@ struct DemoStage: Sendable {
         return configuration
     }
 
+    /// A session that trusts an origin, and nobody else.
+    func session(trusting origin: TestOrigin) -> HTTPSession {
+        makeSession(DemoStage.configuration(trusting: origin))
+    }
+
     /// Stops the origin and removes the folder.
     func clear() async {
         await origin.stop()
@@ -118,6 +111,15 @@ struct DemoStage: Sendable {
     /// A request to the origin.
     func request(_ method: HTTPRequest.Method, _ path: String) throws -> HTTPRequest {
         try HTTPRequest(method: method, url: origin.url(path))
+    }
+}
+
+extension FileDescriptor {
+    /// As many bytes as there are, up to a limit; empty at the end. Blocks.
+    func bytes(atMost limit: Int) throws -> [UInt8] {
+        try unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            count = unsafe try read(into: UnsafeMutableRawBufferPointer(buffer))
+        }
     }
 }
 
@@ -149,7 +151,8 @@ enum Timeline {
         return "\(title)\(padding) [\(picture)]  \(parts.joined(separator: ", "))"
     }
 
-    private static func milliseconds(_ duration: Duration) -> String {
+    /// A duration in milliseconds, with one decimal.
+    static func milliseconds(_ duration: Duration) -> String {
         let tenths = Int((duration / .milliseconds(1) * 10).rounded())
         return "\(tenths / 10).\(tenths % 10) ms"
     }

@@ -85,7 +85,7 @@ enum DemoRequests {
             let time = ContinuousClock.now - start
             try DemoFailure.check(codes == Array(repeating: 200, count: 10), "the statuses are \(codes)")
             return [
-                "the origin answered none before all ten had come; all ten took \(ProgressText.time(time))"
+                "the origin answered none before all ten had come; all ten took \(Timeline.milliseconds(time))"
             ]
         }
     }
