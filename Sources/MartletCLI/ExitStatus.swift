@@ -87,6 +87,7 @@ extension ExitStatus {
         case .diskFull: self = .diskFull
         case .alreadyInProgress: self = .alreadyInProgress
         case .fileExists: self = .writeFailed
+        default: self = .receiveFailed
         }
     }
 

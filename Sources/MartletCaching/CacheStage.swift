@@ -40,7 +40,6 @@ struct CacheStage: CallStage {
 enum CacheKeySetting: StageKey {
     static var defaultValue: ResponseCache? { nil }
     static var position: StagePosition { .cache }
-    static var answersAtOnce: Bool { true }
 
     static func isActive(_ cache: ResponseCache?) -> Bool { cache != nil }
 

@@ -152,11 +152,7 @@ struct BatchFault: Error, Sendable {
         case .tooManyRedirects: .tooManyRedirects
         case .authenticationFailed: .malformed
         case .tlsFailed: isTruncation(error) ? .truncated : .tls
-        case .invalidRequest, .unacceptableStatus, .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed,
-            .fileFailed, .diskFull, .fileExists, .alreadyInProgress, .checksumMismatch,
-            .representationChanged,
-            .rangeRefused, .notResumable, .storedBodyDamaged, .sessionInvalidated, .systemFailed:
-            .other
+        default: .other
         }
     }
 

@@ -7,81 +7,83 @@ public import SystemPackage
 public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// What happened. More may be added: a `switch` needs a default.
-    public enum Code: String, Hashable, Sendable {
+    /// The kind of an error. Features add their own: a `switch` needs a default.
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name of the code.
+        public var rawValue: String
+
+        /// A code by its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The name of the code.
+        public var description: String { rawValue }
+
         /// The URL cannot be parsed, or has a part that cannot be used.
-        case invalidURL
+        public static let invalidURL = Code(rawValue: "invalidURL")
         /// The request cannot be written as HTTP; nothing was sent.
-        case invalidRequest
+        public static let invalidRequest = Code(rawValue: "invalidRequest")
         /// The host's name does not resolve.
-        case resolutionFailed
+        public static let resolutionFailed = Code(rawValue: "resolutionFailed")
         /// No address of the host could be connected to.
-        case connectFailed
+        public static let connectFailed = Code(rawValue: "connectFailed")
         /// The TLS handshake failed, or a certificate was refused.
-        case tlsFailed
+        public static let tlsFailed = Code(rawValue: "tlsFailed")
         /// A proxy did not open a way to the server, or what was said about proxies cannot be used;
         /// ``HTTPError/underlying`` is a ``ProxyError``, or an ``HTTPURL/ParseError``.
         ///
         /// A proxy that cannot be reached is `.resolutionFailed`, `.connectFailed` or `.tlsFailed`, as a server that cannot
         /// be; ``HTTPError/proxy`` tells them apart.
-        case proxyFailed
+        public static let proxyFailed = Code(rawValue: "proxyFailed")
         /// A clock ran out; ``HTTPError/clock`` says which.
-        case timedOut
+        public static let timedOut = Code(rawValue: "timedOut")
         /// The connection broke.
-        case connectionLost
+        public static let connectionLost = Code(rawValue: "connectionLost")
         /// The server closed the connection without a single byte of a response, but interim ones (1xx).
-        case emptyResponse
+        public static let emptyResponse = Code(rawValue: "emptyResponse")
         /// The response ended before it was complete.
-        case truncated
+        public static let truncated = Code(rawValue: "truncated")
         /// The response is not HTTP, or breaks its rules.
-        case protocolViolation
+        public static let protocolViolation = Code(rawValue: "protocolViolation")
         /// A part of the response exceeds the limit set for it.
-        case limitExceeded
+        public static let limitExceeded = Code(rawValue: "limitExceeded")
         /// The body is larger than what may be collected.
-        case bodyTooLarge
+        public static let bodyTooLarge = Code(rawValue: "bodyTooLarge")
         /// The content coding is corrupt, cut short, unknown, or expands beyond its bounds.
-        case contentDecodingFailed
+        public static let contentDecodingFailed = Code(rawValue: "contentDecodingFailed")
         /// The status was not one of those accepted.
-        case unacceptableStatus
+        public static let unacceptableStatus = Code(rawValue: "unacceptableStatus")
         /// The content type was not one of those accepted.
-        case unacceptableContentType
+        public static let unacceptableContentType = Code(rawValue: "unacceptableContentType")
         /// The body was not one of those accepted.
-        case unacceptableBody
+        public static let unacceptableBody = Code(rawValue: "unacceptableBody")
         /// More redirects than the policy allows; ``HTTPError/exchange`` is the last one.
-        case tooManyRedirects
+        public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")
         /// A redirect that must not be followed: from https to http, to another scheme, or to no place that makes sense;
         /// ``HTTPError/exchange`` is the redirect.
-        case redirectRefused
+        public static let redirectRefused = Code(rawValue: "redirectRefused")
         /// The server failed to prove that it knows the password (RFC 7616 §3.5).
-        case authenticationFailed
+        public static let authenticationFailed = Code(rawValue: "authenticationFailed")
         /// A body that can be read only once would have to be sent again.
-        case bodyNotReplayable
+        public static let bodyNotReplayable = Code(rawValue: "bodyNotReplayable")
         /// The body's source gave more or less than its length.
-        case bodyLengthMismatch
+        public static let bodyLengthMismatch = Code(rawValue: "bodyLengthMismatch")
         /// The source of the request's body threw; ``HTTPError/underlying`` is what.
-        case bodySourceFailed
+        public static let bodySourceFailed = Code(rawValue: "bodySourceFailed")
         /// A file could not be read, written or published.
-        case fileFailed
+        public static let fileFailed = Code(rawValue: "fileFailed")
         /// The disk, a quota, or the limit on the size of files has no room for more.
-        case diskFull
+        public static let diskFull = Code(rawValue: "diskFull")
         /// There is a file of that name, and it may not be replaced.
-        case fileExists
-        /// Another download, in this process or another one, is about the same file.
-        case alreadyInProgress
-        /// The bytes of a download do not come to its checksum.
-        case checksumMismatch
-        /// The file changed on the server while it was downloaded, again and again.
-        case representationChanged
-        /// The answer to a request for a part of a file is not that part.
-        case rangeRefused
-        /// Bytes of an earlier run are there that cannot be shown to be still those of the file.
-        case notResumable
-        /// A stored body turned out damaged in the middle, when some of it had been handed out. Its entry was removed.
-        case storedBodyDamaged
+        public static let fileExists = Code(rawValue: "fileExists")
+        /// The same file or folder is in use, by this process or another one.
+        public static let alreadyInProgress = Code(rawValue: "alreadyInProgress")
+        /// A stored body turned out damaged when a part of it had been delivered. Its entry was removed. The core sends the
+        /// request of such a response again.
+        public static let storedBodyDamaged = Code(rawValue: "storedBodyDamaged")
         /// The session was invalidated.
-        case sessionInvalidated
+        public static let sessionInvalidated = Code(rawValue: "sessionInvalidated")
         /// The system refused a resource, such as a descriptor.
-        case systemFailed
+        public static let systemFailed = Code(rawValue: "systemFailed")
     }
 
     /// The step a call is in.

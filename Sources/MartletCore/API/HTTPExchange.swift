@@ -10,12 +10,15 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     CustomReflectable
 {
     /// The source of a response. Features add their own.
-    public struct Source: RawRepresentable, Hashable, Sendable {
+    public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The name of the source.
         public var rawValue: String
 
         /// A source by its name.
         public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The name of the source.
+        public var description: String { rawValue }
 
         /// A server, through the network.
         public static let network = Source(rawValue: "network")

@@ -1,5 +1,4 @@
 import MartletTransport
-import Synchronization
 
 /// The progress of a transfer as an `AsyncSequence` of newest values.
 ///
@@ -60,35 +59,21 @@ public struct ProgressSequence: AsyncSequence, Sendable {
     }
 }
 
-/// The newest progress of one direction, and who waits for a newer one.
+/// The newest progress of one direction.
 package final class ProgressState: Sendable {
-    private struct State {
-        var value = TransferProgress()
-        var version: UInt64 = 1
-        var waiters: [UInt64: Waiter<Void>] = [:]
-        var lastWaiter: UInt64 = 0
-    }
+    private let newest = NewestValue(TransferProgress())
 
-    /// Guards the above: the transfer's tasks and the subscribers.
-    private let state = Mutex(State())
-
-    var value: TransferProgress {
-        state.withLock { $0.value }
-    }
+    var value: TransferProgress { newest.value }
 
     /// Changes the value; nothing once it is final.
     package func update(_ change: (inout TransferProgress) -> Void) {
-        let waiters = state.withLock { state -> [UInt64: Waiter<Void>] in
-            guard !state.value.isFinished else { return [:] }
-            let old = state.value
-            change(&state.value)
-            guard state.value != old else { return [:] }
-            state.version += 1
-            let waiters = state.waiters
-            if !waiters.isEmpty { state.waiters = [:] }
-            return waiters
+        var isLast = false
+        newest.change { progress in
+            guard !progress.isFinished else { return }
+            change(&progress)
+            isLast = progress.isFinished
         }
-        for waiter in waiters.values { waiter.resume(returning: ()) }
+        if isLast { newest.finish() }
     }
 
     /// Begins anew.
@@ -99,32 +84,8 @@ package final class ProgressState: Sendable {
         }
     }
 
-    func next(after seen: UInt64) async -> (UInt64, TransferProgress)? {
-        while true {
-            let (current, isOver) = state.withLock { state in
-                ((state.version, state.value), state.version == seen && state.value.isFinished)
-            }
-            if isOver { return nil }
-            if current.0 != seen { return current }
-            if Task.isCancelled { return nil }
-            let number = state.withLock { state in
-                state.lastWaiter += 1
-                return state.lastWaiter
-            }
-            await withTaskCancellationHandler {
-                await suspend { (waiter: Waiter<Void>) in
-                    let isLate = state.withLock { state in
-                        if state.version != seen || Task.isCancelled { return true }
-                        state.waiters[number] = waiter
-                        return false
-                    }
-                    if isLate { waiter.resume(returning: ()) }
-                }
-            } onCancel: {
-                let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
-                waiter?.resume(returning: ())
-            }
-        }
+    func next(after seen: UInt64) async -> (version: UInt64, value: TransferProgress)? {
+        await newest.next(after: seen)
     }
 }
 

@@ -80,3 +80,14 @@ extension HTTPURL {
         }
     }
 }
+
+extension HTTPError.Code {
+    /// The bytes of a download do not match its checksum.
+    public static let checksumMismatch = HTTPError.Code(rawValue: "checksumMismatch")
+    /// The file changed on the server repeatedly during the download.
+    public static let representationChanged = HTTPError.Code(rawValue: "representationChanged")
+    /// The response to a request for a part of a file is not that part.
+    public static let rangeRefused = HTTPError.Code(rawValue: "rangeRefused")
+    /// Nothing shows that the bytes of an earlier run still belong to the file.
+    public static let notResumable = HTTPError.Code(rawValue: "notResumable")
+}

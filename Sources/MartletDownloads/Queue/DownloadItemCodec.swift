@@ -237,8 +237,8 @@ extension DownloadItemCodec {
     }
 
     private static func failure(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPError {
-        // A code of a later version is a failure all the same.
-        let code = HTTPError.Code(rawValue: try reader.text(limit: textLimit, "code")) ?? .systemFailed
+        // A code that this version does not know is kept.
+        let code = HTTPError.Code(rawValue: try reader.text(limit: textLimit, "code"))
         let phase = HTTPError.Phase(rawValue: try reader.text(limit: textLimit, "phase")) ?? .evaluating
         var error = HTTPError(code, phase: phase, message: try reader.text(limit: textLimit, "message"))
         error.wasSent = try reader.flag("sent")

@@ -38,8 +38,15 @@ package final class NewestValue<Value: Sendable & Equatable>: Sendable {
     /// - Parameter value: Called under the lock, so that of several changes at once the last has the last word.
     @inlinable
     package func update(_ value: () -> Value) {
+        change { $0 = value() }
+    }
+
+    /// Changes the value in place, under the lock; else as ``update(_:)``.
+    @inlinable
+    package func change(_ body: (inout Value) -> Void) {
         wake { state in
-            let value = value()
+            var value = state.value
+            body(&value)
             guard value != state.value else { return false }
             state.value = value
             state.version += 1
