@@ -1,6 +1,5 @@
 import CLinux
 import Glibc
-import Synchronization
 
 /// A file that appears under its name only when it is complete.
 ///
@@ -19,9 +18,7 @@ package final class FilePublisher: Sendable {
     /// The name the file gets.
     package let path: String
     private let temporaryPath: String
-    private let descriptor: Int32
-    /// Whether the descriptor is closed: written by whoever ends it, once.
-    private let isEnded = Atomic(false)
+    private let file: OpenFile
 
     /// Creates the temporary file.
     ///
@@ -32,8 +29,7 @@ package final class FilePublisher: Sendable {
     ///     their owner alone, 0600.
     package init(path: String, collision: Collision, mode: UInt32 = 0o666) throws(StorageError) {
         if collision == .fail {
-            var status = stat()
-            if unsafe lstat(path, &status) == 0 {
+            guard (try? LinuxFileSystem().status(at: path)) == nil else {
                 throw StorageError(operation: "create", path: path, code: EEXIST)
             }
         }
@@ -48,10 +44,12 @@ package final class FilePublisher: Sendable {
         // The name may be as long as names can be, so it is cut to leave room.
         let stem = String(decoding: name.utf8.prefix(200), as: UTF8.self)
         temporaryPath = "\(folder).\(stem).\(suffix).part"
-        descriptor = unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
+        let descriptor = unsafe open(
+            temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
         guard descriptor >= 0 else {
             throw StorageError(operation: "create", path: temporaryPath, code: errno)
         }
+        file = OpenFile(path: temporaryPath, descriptor: descriptor)
         self.path = path
     }
 
@@ -69,7 +67,7 @@ package final class FilePublisher: Sendable {
         var offset = 0
         while offset < bytes.count {
             let result = unsafe Glibc.write(
-                descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
+                file.descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
             if result >= 0 {
                 offset += result
             } else if errno != EINTR {
@@ -80,7 +78,7 @@ package final class FilePublisher: Sendable {
 
     /// Syncs the file, gives it its name, and syncs the folder.
     package func publish(collision: Collision) throws(StorageError) {
-        guard fdatasync(descriptor) == 0 else {
+        guard fdatasync(file.descriptor) == 0 else {
             throw StorageError(operation: "fdatasync", path: path, code: errno)
         }
         let flags: UInt32 = collision == .fail ? 1 : 0
@@ -94,36 +92,24 @@ package final class FilePublisher: Sendable {
             }
             unsafe unlink(temporaryPath)
         }
-        end()
-        syncFolder()
-    }
-
-    private func syncFolder() {
-        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-        let folder = unsafe open(slash.map { String(path[...$0]) } ?? ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0 else { return }
+        file.close()
         // Some file systems refuse to sync a folder; the file is complete all the same.
-        fsync(folder)
-        close(folder)
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        try? LinuxFileSystem().syncFolder(slash.map { String(path[...$0]) } ?? ".")
     }
 
     /// Removes the temporary file; nothing where the file was published.
     package func discard() {
-        guard !isEnded.load(ordering: .acquiring) else { return }
+        guard !file.isClosed else { return }
         unsafe unlink(temporaryPath)
-        end()
+        file.close()
     }
 
     /// Leaves the temporary file where it is, for whoever wants its bytes though it could not get its name.
     /// - Returns: Its path.
     package func keep() -> String {
-        end()
+        file.close()
         return temporaryPath
-    }
-
-    private func end() {
-        guard !isEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        close(descriptor)
     }
 }
 

@@ -75,6 +75,15 @@ extension FileSystem {
 }
 
 extension FileSystem {
+    /// What is known of a name as by ``status(at:)``; `nil` where nothing has it.
+    package func statusIfPresent(at path: String) throws(StorageError) -> FileStatus? {
+        do throws(StorageError) {
+            return try status(at: path)
+        } catch  where error.isMissingFile {
+            return nil
+        }
+    }
+
     /// Makes a folder that is its owner's alone (0700), if nothing has its name.
     ///
     /// - Parameter withParents: whether folders above it may be made, too.
@@ -132,20 +141,6 @@ package struct FileStatus: Equatable, Sendable {
     package var modificationTime: Int64
     /// Who may do what with it.
     package var access: FileAccess
-
-    /// A status, part by part.
-    package init(
-        kind: Kind, byteCount: UInt64, allocatedByteCount: UInt64, identity: UInt64, device: UInt64 = 0,
-        modificationTime: Int64, access: FileAccess
-    ) {
-        self.kind = kind
-        self.byteCount = byteCount
-        self.allocatedByteCount = allocatedByteCount
-        self.identity = identity
-        self.device = device
-        self.modificationTime = modificationTime
-        self.access = access
-    }
 }
 
 /// A file that is open, until it is closed, or nobody holds it any more.
@@ -156,7 +151,7 @@ package final class OpenFile: Sendable {
     package let path: String
     let descriptor: Int32
     /// Set once, by whoever closes it.
-    private let isClosed = Atomic(false)
+    private let wasClosed = Atomic(false)
     /// Set by whoever takes its lock, and never reset: to let go of a lock that is none does no harm.
     private let wasLocked = Atomic(false)
 
@@ -169,6 +164,9 @@ package final class OpenFile: Sendable {
         close()
     }
 
+    /// Whether it was closed.
+    var isClosed: Bool { wasClosed.load(ordering: .acquiring) }
+
     /// Notes that its lock was taken.
     func noteLock() {
         wasLocked.store(true, ordering: .releasing)
@@ -176,7 +174,7 @@ package final class OpenFile: Sendable {
 
     /// Closes it at once. Nobody may use it any more: the number of its descriptor is another file's next.
     package func close() {
-        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        guard !wasClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         // The lock ends with the last copy of the descriptor, and a process that is being started elsewhere in this one has
         // a copy until it is another program: whoever comes next would find a lock of nobody's.
         if wasLocked.load(ordering: .acquiring) { _ = flock(descriptor, LOCK_UN) }

@@ -14,9 +14,11 @@ package struct LinuxFileSystem: FileSystem {
             case .updating, .sharing: O_RDWR | O_CREAT
             }
         let mode: mode_t = opening == .sharing || opening == .creatingShared ? 0o666 : 0o600
-        let descriptor = try result("open", path) {
-            unsafe Glibc.open(path, flags | O_NOFOLLOW | O_CLOEXEC, mode)
-        }
+        return try open(path, flags: flags | O_NOFOLLOW, mode)
+    }
+
+    func open(_ path: String, flags: Int32, _ mode: mode_t = 0) throws(StorageError) -> OpenFile {
+        let descriptor = try result("open", path) { unsafe Glibc.open(path, flags | O_CLOEXEC, mode) }
         return OpenFile(path: path, descriptor: descriptor)
     }
 
@@ -36,11 +38,11 @@ package struct LinuxFileSystem: FileSystem {
         guard limit > 0, let offset = off_t(exactly: offset) else { return [] }
         var code: Int32 = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
-            var result = unsafe pread(file.descriptor, buffer.baseAddress, limit, offset)
-            while result < 0, errno == EINTR {
+            var result = -1
+            repeat {
                 result = unsafe pread(file.descriptor, buffer.baseAddress, limit, offset)
-            }
-            if result < 0 { code = errno }
+                code = result < 0 ? errno : 0
+            } while code == EINTR
             count = max(0, result)
         }
         guard code == 0 else { throw StorageError(operation: "pread", path: file.path, code: code) }
@@ -161,10 +163,9 @@ package struct LinuxFileSystem: FileSystem {
     }
 
     package func syncFolder(_ path: String) throws(StorageError) {
-        let folder = try result("open", path) { unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-        defer { close(folder) }
+        let folder = try open(path, flags: O_RDONLY | O_DIRECTORY)
         do throws(StorageError) {
-            _ = try result("fsync", path) { fsync(folder) }
+            _ = try result("fsync", path) { fsync(folder.descriptor) }
         } catch  where error.code == EINVAL || error.code == ENOSYS || error.code == EROFS {
             // Some file systems cannot sync a folder; what they do with names they do anyway.
         }

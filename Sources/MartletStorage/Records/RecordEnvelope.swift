@@ -94,34 +94,31 @@ package struct RecordEnvelope: Sendable {
     ) throws(Fault) -> Value {
         guard bytes.count >= RecordEnvelope.byteCount, bytes.count <= byteLimit else { throw .length }
         guard bytes.starts(with: magic) else { throw .foreign }
-        let head = try RecordEnvelope.head(bytes)
+        typealias Head = (version: UInt16, flags: UInt16, count: UInt32, checksum: UInt32)
+        let head = try RecordEnvelope.reading { () throws(RecordReader.Fault) -> Head in
+            var reader = RecordReader(bytes[4..<RecordEnvelope.byteCount])
+            return (
+                try reader.number("version"), try reader.number("flags"), try reader.number("length"),
+                try reader.number("checksum")
+            )
+        }
         guard UInt64(head.count) == UInt64(bytes.count - RecordEnvelope.byteCount) else { throw .length }
         guard RecordEnvelope.checksum(of: bytes) == head.checksum else { throw .checksum }
         guard head.version <= version else { throw .version(head.version) }
         guard head.version > 0, head.flags == 0 else { throw .foreign }
-        do throws(RecordReader.Fault) {
+        return try RecordEnvelope.reading { () throws(RecordReader.Fault) in
             var reader = RecordReader(bytes[RecordEnvelope.byteCount...])
             let value = try read(&reader, head.version)
             guard reader.remainingCount == 0 else { throw reader.fault("end") }
             return value
-        } catch {
-            throw Fault(error)
         }
     }
 
-    private struct Head {
-        var version: UInt16
-        var flags: UInt16
-        var count: UInt32
-        var checksum: UInt32
-    }
-
-    private static func head(_ bytes: [UInt8]) throws(Fault) -> Head {
+    private static func reading<Value>(
+        _ read: () throws(RecordReader.Fault) -> Value
+    ) throws(Fault) -> Value {
         do throws(RecordReader.Fault) {
-            var reader = RecordReader(bytes[4..<byteCount])
-            return Head(
-                version: try reader.number("version"), flags: try reader.number("flags"),
-                count: try reader.number("length"), checksum: try reader.number("checksum"))
+            return try read()
         } catch {
             throw Fault(error)
         }
@@ -208,6 +205,25 @@ package struct RecordReader: Sendable {
         }
         return text
     }
+
+    /// Reads what stands behind a flag that is 1; nothing behind 0.
+    package mutating func optional<Value>(
+        _ field: String, _ read: (inout RecordReader) throws(Fault) -> Value
+    ) throws(Fault) -> Value? {
+        try flag(field) ? try read(&self) : nil
+    }
+
+    /// Reads a number behind a flag.
+    package mutating func optionalNumber<Number: FixedWidthInteger>(
+        _ field: String
+    ) throws(Fault) -> Number? {
+        try flag(field) ? try number(field) : nil
+    }
+
+    /// Reads text behind a flag.
+    package mutating func optionalText(limit: Int, _ field: String) throws(Fault) -> String? {
+        try flag(field) ? try text(limit: limit, field) : nil
+    }
 }
 
 /// Writes the numbers and texts of a record, little endian.
@@ -244,6 +260,29 @@ package struct RecordWriter: Sendable {
     package mutating func write(counted more: some Collection<UInt8>) {
         write(UInt32(truncatingIfNeeded: more.count))
         bytes.append(contentsOf: more)
+    }
+
+    /// Writes text behind the number of its bytes.
+    package mutating func write(text: String) {
+        write(counted: text.utf8)
+    }
+
+    /// Writes a flag, and what is there behind it.
+    package mutating func write<Value>(
+        optional value: Value?, _ write: (Value, inout RecordWriter) -> Void
+    ) {
+        self.write(value != nil)
+        if let value { write(value, &self) }
+    }
+
+    /// Writes a number behind a flag.
+    package mutating func write(optional number: (some FixedWidthInteger)?) {
+        write(optional: number) { $1.write($0) }
+    }
+
+    /// Writes text behind a flag.
+    package mutating func write(optional text: String?) {
+        write(optional: text) { $1.write(text: $0) }
     }
 
     /// Writes over four bytes that were written before.
