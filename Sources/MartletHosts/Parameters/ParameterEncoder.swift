@@ -64,7 +64,7 @@ struct ParameterEncoder: Encoder {
         if let set = value as? any EncodableSet {
             var values: Set<ParameterValue> = []
             for element in set.encodableElements {
-                let encoder = inner(ParameterNode(), ParameterIndex(values.count))
+                let encoder = inner(ParameterNode(), ParameterKey(values.count))
                 try encoder.encode(element)
                 values.insert(encoder.node.value)
             }
@@ -153,33 +153,15 @@ struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
 
     mutating func superEncoder() -> any Encoder {
-        superEncoder(named: "super", ParameterName("super"))
+        superEncoder(for: ParameterKey(stringValue: "super"))
     }
 
     mutating func superEncoder(forKey key: Key) -> any Encoder {
-        superEncoder(named: key.stringValue, key)
+        superEncoder(for: key)
     }
 
-    private func superEncoder(named name: String, _ key: any CodingKey) -> any Encoder {
-        encoder.inner(encoder.node.replace(name), key)
-    }
-}
-
-/// A name as a coding key.
-private struct ParameterName: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-
-    init(_ name: String) {
-        stringValue = name
-    }
-
-    init?(stringValue: String) {
-        self.stringValue = stringValue
-    }
-
-    init?(intValue: Int) {
-        return nil
+    private func superEncoder(for key: any CodingKey) -> any Encoder {
+        encoder.inner(encoder.node.replace(key.stringValue), key)
     }
 }
 
@@ -213,7 +195,7 @@ struct UnkeyedParameterContainer: UnkeyedEncodingContainer {
     }
 
     private func next() -> ParameterEncoder {
-        let key = ParameterIndex(encoder.node.count)
+        let key = ParameterKey(encoder.node.count)
         return encoder.inner(encoder.node.append(), key)
     }
 }

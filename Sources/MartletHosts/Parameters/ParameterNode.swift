@@ -108,23 +108,22 @@ struct ParameterPath {
     }
 }
 
-/// The place of a value in a list, as a coding key.
-struct ParameterIndex: CodingKey {
-    let intValue: Int?
+/// The name of a value, or its place in a list, as a coding key.
+struct ParameterKey: CodingKey {
     let stringValue: String
+    var intValue: Int?
 
     init(_ index: Int) {
         intValue = index
         stringValue = String(index)
     }
 
-    init?(intValue: Int) {
+    init(intValue: Int) {
         self.init(intValue)
     }
 
-    init?(stringValue: String) {
+    init(stringValue: String) {
         self.stringValue = stringValue
-        intValue = Int(stringValue)
     }
 }
 

@@ -39,28 +39,13 @@ struct QueryWriter {
                 try write(inner, named: name.map { "\($0)[\(key)]" } ?? key, at: try path.inside(key))
             }
         case .array(let values):
-            if encoding.arrays == .commaSeparated {
-                return try writeList(values, named: name ?? "", at: path)
-            }
-            for (index, inner) in values.enumerated() {
-                try write(inner, named: itemName(name ?? "", index), at: try path.inside(index))
-            }
+            try write(values, named: name, isSet: false, at: path)
         case .set(let values):
-            let sorted = try sorted(values, at: path)
-            if encoding.arrays == .commaSeparated {
-                return try writeList(sorted, named: name ?? "", at: path)
-            }
-            for (index, inner) in sorted.enumerated() {
-                try write(inner, named: name, at: try path.inside(index))
-            }
+            try write(try sorted(values, at: path), named: name, isSet: true, at: path)
         case .null:
-            switch encoding.nulls {
-            case .bareKey: begin(name)
-            case .emptyValue:
-                begin(name)
-                bytes.append(UInt8(ascii: "="))
-            case .dropped: break
-            }
+            guard encoding.nulls != .dropped else { return }
+            begin(name)
+            if encoding.nulls == .emptyValue { bytes.append(UInt8(ascii: "=")) }
         case .bool, .integer, .unsigned, .number, .decimal, .string, .date, .data:
             guard let text = try text(of: value, at: path) else { return }
             begin(name)
@@ -69,9 +54,16 @@ struct QueryWriter {
         }
     }
 
-    private mutating func writeList(
-        _ values: [ParameterValue], named name: String, at path: ParameterPath
+    private mutating func write(
+        _ values: [ParameterValue], named name: String?, isSet: Bool, at path: ParameterPath
     ) throws(ParameterError) {
+        guard encoding.arrays == .commaSeparated else {
+            for (index, inner) in values.enumerated() {
+                let itemName = isSet ? name : itemName(name ?? "", index)
+                try write(inner, named: itemName, at: try path.inside(index))
+            }
+            return
+        }
         var texts: [String] = []
         for (index, value) in values.enumerated() {
             let place = try path.inside(index)
@@ -106,10 +98,7 @@ struct QueryWriter {
     }
 
     private func styled(_ key: String) -> String {
-        switch encoding.keys {
-        case .asIs: key
-        case .snakeCase: SnakeCase.text(key)
-        }
+        encoding.keys == .asIs ? key : SnakeCase.text(key)
     }
 
     /// The values of a set by their texts; those that are no plain values by what would be written of them.
@@ -138,10 +127,7 @@ struct QueryWriter {
         switch value {
         case .null, .array, .set, .object: return nil
         case .bool(let value):
-            switch encoding.booleans {
-            case .numeric: return value ? "1" : "0"
-            case .literal: return value ? "true" : "false"
-            }
+            return encoding.booleans == .literal ? String(value) : value ? "1" : "0"
         case .integer(let value): return String(value)
         case .unsigned(let value): return String(value)
         case .number(let value):
@@ -155,15 +141,7 @@ struct QueryWriter {
         case .data(let value):
             let text = value.base64EncodedString()
             guard encoding.data == .base64URL else { return text }
-            return String(
-                text.compactMap { character -> Character? in
-                    switch character {
-                    case "+": "-"
-                    case "/": "_"
-                    case "=": nil
-                    default: character
-                    }
-                })
+            return String(text.prefix { $0 != "=" }.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
         }
     }
 
