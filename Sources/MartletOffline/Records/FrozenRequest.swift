@@ -31,7 +31,7 @@ package struct FrozenRequest: Hashable, Sendable {
     /// Where it goes; without user info and fragment.
     package var url: HTTPURL
     /// Its fields but the secret ones.
-    package var fields: HTTPFields
+    package var fields = HTTPFields()
     /// The names of the fields that are not stored.
     package var secretFields: [String] = []
     /// The value of its field `Idempotency-Key`, which is not among ``fields``.
@@ -50,20 +50,6 @@ package struct FrozenRequest: Hashable, Sendable {
     package var attempts: UInt32 = 0
     /// What is to become of it.
     package var stage = Stage.waiting
-
-    /// A request that waits.
-    package init(
-        id: OfflineID, lane: String, method: String, url: HTTPURL, fields: HTTPFields = HTTPFields(),
-        submitted: Int64, expires: Int64
-    ) {
-        self.id = id
-        self.lane = lane
-        self.method = method
-        self.url = url
-        self.fields = fields
-        self.submitted = submitted
-        self.expires = expires
-    }
 
     /// Whether sending it twice does no harm: the method is idempotent (RFC 9110 §9.2.2), or the server knows a repetition
     /// by its key.
@@ -92,12 +78,6 @@ package enum FrozenBody: Hashable, Sendable {
         package var byteCount: UInt64
         /// Its SHA-256, 32 bytes.
         package var digest: [UInt8]
-
-        /// What a file was.
-        package init(byteCount: UInt64, digest: [UInt8]) {
-            self.byteCount = byteCount
-            self.digest = digest
-        }
     }
 
     /// How many bytes it has.
@@ -123,18 +103,6 @@ package struct BootDeadline: Hashable, Sendable {
     /// Milliseconds after that start.
     package var milliseconds: Int64
 
-    /// A moment, so many milliseconds after a start of the computer.
-    package init(boot: String, milliseconds: Int64) {
-        self.boot = boot
-        self.milliseconds = milliseconds
-    }
-
-    /// A moment; `nil` where the start of the computer has no name.
-    package init?(_ time: MonotonicTime, boot: String?) {
-        guard let boot else { return nil }
-        self.init(boot: boot, milliseconds: Int64(time.nanoseconds / 1_000_000))
-    }
-
     /// The moment on the clock of this process.
     package var time: MonotonicTime {
         MonotonicTime(nanoseconds: 0).advanced(by: .milliseconds(max(0, milliseconds)))
@@ -148,6 +116,14 @@ package struct BootDeadline: Hashable, Sendable {
         let name = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         return name.isEmpty ? nil : name
     }()
+}
+
+extension BootDeadline {
+    /// A moment; `nil` where the start of the computer has no name.
+    package init?(_ time: MonotonicTime, boot: String?) {
+        guard let boot else { return nil }
+        self.init(boot: boot, milliseconds: Int64(time.nanoseconds / 1_000_000))
+    }
 }
 
 /// Which fields are not written to disk.
@@ -229,10 +205,7 @@ enum OfflineKey {
 
     /// 128 random bits in hexadecimal.
     private static func random() -> String {
-        var generator = SystemRandomNumberGenerator()
-        return (0..<2).map { _ in
-            let digits = String(generator.next(), radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
+        let digits = String(UInt128.random(in: 0 ... .max), radix: 16)
+        return String(repeating: "0", count: 32 - digits.count) + digits
     }
 }

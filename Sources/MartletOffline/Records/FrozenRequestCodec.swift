@@ -39,15 +39,15 @@ extension FrozenRequestCodec {
 
     static func write(_ request: FrozenRequest, to writer: inout RecordWriter, version: UInt16 = 2) {
         writer.write(request.id.number)
-        writer.write(counted: request.lane.utf8)
-        write(request.tag, to: &writer)
-        writer.write(counted: request.method.utf8)
-        writer.write(counted: request.url.absoluteForm.utf8)
+        writer.write(text: request.lane)
+        writer.write(optional: request.tag)
+        writer.write(text: request.method)
+        writer.write(text: request.url.absoluteForm)
         write(request.fields, to: &writer)
         writer.write(UInt16(truncatingIfNeeded: request.secretFields.count))
-        for name in request.secretFields { writer.write(counted: name.utf8) }
-        write(request.idempotencyKey, to: &writer)
-        write(request.contentType, to: &writer)
+        for name in request.secretFields { writer.write(text: name) }
+        writer.write(optional: request.idempotencyKey)
+        writer.write(optional: request.contentType)
         write(request.body, to: &writer)
         writer.write(request.submitted)
         writer.write(request.expires)
@@ -63,22 +63,16 @@ extension FrozenRequestCodec {
             write(letter, to: &writer)
         }
         guard version >= 2 else { return }
-        writer.write(request.bootDeadline != nil)
-        if let deadline = request.bootDeadline {
-            writer.write(counted: deadline.boot.utf8)
+        writer.write(optional: request.bootDeadline) { deadline, writer in
+            writer.write(text: deadline.boot)
             writer.write(deadline.milliseconds)
         }
-    }
-
-    private static func write(_ text: String?, to writer: inout RecordWriter) {
-        writer.write(text != nil)
-        if let text { writer.write(counted: text.utf8) }
     }
 
     private static func write(_ fields: HTTPFields, to writer: inout RecordWriter) {
         writer.write(UInt16(truncatingIfNeeded: fields.count))
         for field in fields {
-            writer.write(counted: field.name.rawName.utf8)
+            writer.write(text: field.name.rawName)
             // As they stand on the wire, be they UTF-8 or not.
             writer.write(counted: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
         }
@@ -95,7 +89,7 @@ extension FrozenRequestCodec {
             write(mark, to: &writer)
         case .file(let path, let mark):
             writer.write(UInt8(3))
-            writer.write(counted: path.utf8)
+            writer.write(text: path)
             write(mark, to: &writer)
         }
     }
@@ -106,8 +100,8 @@ extension FrozenRequestCodec {
     }
 
     private static func write(_ letter: OfflineDeadLetter, to writer: inout RecordWriter) {
-        writer.write(counted: letter.reason.rawValue.utf8)
-        writer.write(counted: letter.message.utf8)
+        writer.write(text: letter.reason.rawValue)
+        writer.write(text: letter.message)
         writer.write(UInt16(truncatingIfNeeded: letter.statusCode ?? 0))
         write(letter.fields, to: &writer)
         writer.write(counted: letter.body)
@@ -120,7 +114,7 @@ extension FrozenRequestCodec {
     ) throws(RecordReader.Fault) -> FrozenRequest {
         let id = OfflineID(try reader.number("number"))
         let lane = try reader.text(limit: textLimit, "lane")
-        let tag = try optionalText(&reader, "tag")
+        let tag = try reader.optionalText(limit: textLimit, "tag")
         let method = try reader.text(limit: textLimit, "method")
         guard HTTPRequest.Method(rawValue: method) != nil else { throw reader.fault("method") }
         let url = try url(&reader)
@@ -128,19 +122,12 @@ extension FrozenRequestCodec {
         var secretFields: [String] = []
         let count: UInt16 = try reader.number("secret fields")
         for _ in 0..<count { secretFields.append(try reader.text(limit: textLimit, "secret field")) }
-        let key = try optionalText(&reader, "key")
-        let contentType = try optionalText(&reader, "content type")
-        let body = try body(&reader)
-        let submitted: Int64 = try reader.number("submission")
-        let expires: Int64 = try reader.number("expiry")
         var request = FrozenRequest(
-            id: id, lane: lane, method: method, url: url, fields: fields, submitted: submitted,
-            expires: expires)
-        request.tag = tag
-        request.secretFields = secretFields
-        request.idempotencyKey = key
-        request.contentType = contentType
-        request.body = body
+            id: id, lane: lane, tag: tag, method: method, url: url, fields: fields,
+            secretFields: secretFields, idempotencyKey: try reader.optionalText(limit: textLimit, "key"),
+            contentType: try reader.optionalText(limit: textLimit, "content type"),
+            body: try body(&reader), submitted: try reader.number("submission"),
+            expires: try reader.number("expiry"))
         request.attempts = try reader.number("attempts")
         let stage: UInt8 = try reader.number("state")
         switch stage {
@@ -155,12 +142,6 @@ extension FrozenRequestCodec {
                 boot: try reader.text(limit: 256, "boot"), milliseconds: try reader.number("deadline"))
         }
         return request
-    }
-
-    private static func optionalText(
-        _ reader: inout RecordReader, _ field: String
-    ) throws(RecordReader.Fault) -> String? {
-        try reader.flag(field) ? try reader.text(limit: textLimit, field) : nil
     }
 
     private static func url(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPURL {

@@ -21,9 +21,6 @@ package struct ReplayMachine: Sendable {
         package var settle: [OfflineID] = []
         /// Whether nothing waits any more, and something did before.
         package var isDrained = false
-
-        /// Nothing.
-        package init() {}
     }
 
     /// Where a request is.

@@ -125,10 +125,6 @@ final class FrozenBodyWriter: Sendable {
     }
 
     private func stored(_ body: @escaping @Sendable () throws(StorageError) -> Void) async throws(HTTPError) {
-        do throws(StorageError) {
-            try await workers.run(throwing: body)
-        } catch {
-            throw HTTPError(storing: error)
-        }
+        try await workers.run { () throws(HTTPError) in try HTTPError.storing(body) }
     }
 }

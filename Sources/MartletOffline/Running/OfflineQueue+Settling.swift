@@ -23,15 +23,21 @@ extension OfflineQueue {
     private func writeDown(_ id: OfflineID) async {
         guard let entry = held[id], let settlement = entry.settlement else { return }
         var isResting = false
+        // Whoever waits for the answer gets it, and of one that was dropped nothing is kept.
+        let isUseless = entry.watch != nil || machine.isDropped(id)
         do throws(HTTPError) {
             switch settlement {
             case .delivered, .dropped: try await store.remove(id)
-            case .expired: isResting = try await expire(id)
+            case .expired:
+                // Who waits for its first try gets a ticket for it, so it stays.
+                let letter = OfflineDeadLetter(
+                    .expired, message: "its time was up before a server accepted it")
+                isResting = try await rest(id, .dead(letter), isUseless: machine.isDropped(id))
             case .setAside: break
             case .dead(let letter, _):
-                isResting = try await rest(id, .dead(letter), entry)
+                isResting = try await rest(id, .dead(letter), isUseless: isUseless)
             case .uncertain(let letter, _):
-                isResting = try await rest(id, .uncertain(letter), entry)
+                isResting = try await rest(id, .uncertain(letter), isUseless: isUseless)
             }
         } catch {
             log.add(.fileFailed(entry.summary.ticket, error))
@@ -51,37 +57,21 @@ extension OfflineQueue {
         entry.isGone?.update { true }
     }
 
-    /// Writes down that a request is not sent again by itself; one whose answer somebody waits for is removed instead.
+    /// Writes down that a request is not sent again by itself; one that is of no use any more is removed instead.
     /// - Returns: Whether it stays.
     private func rest(
-        _ id: OfflineID, _ stage: FrozenRequest.Stage, _ entry: Held
+        _ id: OfflineID, _ stage: FrozenRequest.Stage, isUseless: Bool
     ) async throws(HTTPError) -> Bool {
-        guard entry.watch == nil, !machine.isDropped(id) else {
+        guard !isUseless else {
             try await store.remove(id)
             return false
         }
-        try await keep(id, stage)
-        return true
-    }
-
-    /// Writes down that a request has expired. Somebody who waits for its first try gets a ticket for it, so it stays.
-    /// - Returns: Whether it stays.
-    private func expire(_ id: OfflineID) async throws(HTTPError) -> Bool {
-        guard !machine.isDropped(id) else {
-            try await store.remove(id)
-            return false
-        }
-        let letter = OfflineDeadLetter(.expired, message: "its time was up before a server accepted it")
-        try await keep(id, .dead(letter))
-        return true
-    }
-
-    private func keep(_ id: OfflineID, _ stage: FrozenRequest.Stage) async throws(HTTPError) {
         let byteCount = try await store.change(id) { request in
             request.stage = stage
             return true
         }
         recount(id, byteCount)
+        return true
     }
 
     /// Notes how many bytes a request has in the directory now.

@@ -135,11 +135,8 @@ final class OfflineStore: Sendable {
     }
 
     private static func encode(_ request: FrozenRequest) throws(HTTPError) -> [UInt8] {
-        do throws(RecordEnvelope.Fault) {
-            return try FrozenRequestCodec.encode(request)
-        } catch {
-            throw tooLarge
-        }
+        guard let bytes = try? FrozenRequestCodec.encode(request) else { throw tooLarge }
+        return bytes
     }
 
     /// Writes a new request; returns when it is on the disk. Where that fails nothing of it is left.
@@ -177,11 +174,7 @@ final class OfflineStore: Sendable {
     @discardableResult
     private static func write(_ request: FrozenRequest, _ folder: RecordFolder) throws(HTTPError) -> Int {
         let bytes = try encode(request)
-        do throws(StorageError) {
-            try folder.write(request.id.number, bytes)
-        } catch {
-            throw HTTPError(storing: error)
-        }
+        try HTTPError.storing { () throws(StorageError) in try folder.write(request.id.number, bytes) }
         return bytes.count
     }
 
@@ -199,11 +192,7 @@ final class OfflineStore: Sendable {
         _ body: @escaping @Sendable (RecordFolder) throws(StorageError) -> Value
     ) async throws(HTTPError) -> Value {
         try await owned { (folder) throws(HTTPError) in
-            do throws(StorageError) {
-                return try body(folder)
-            } catch {
-                throw HTTPError(storing: error)
-            }
+            try HTTPError.storing { () throws(StorageError) in try body(folder) }
         }
     }
 
