@@ -14,11 +14,12 @@ extension FuzzEntry {
 
     private static func checkRecord(_ bytes: [UInt8]) throws(FuzzFinding) {
         let record: ResumeRecord
-        do throws(RecordReader.Fault) {
-            record = try ResumeRecord(bytes)
+        do throws(RecordEnvelope.Fault) {
+            record = try ResumeRecord.decode(bytes)
         } catch {
+            guard case .field(let field, let offset) = error else { return }
             try require(
-                !error.field.isEmpty && (0...bytes.count).contains(error.offset), "\(error) points nowhere")
+                !field.isEmpty && (0...bytes.count).contains(offset), "\(error) points nowhere")
             return
         }
         try require(record.bytes == bytes, "it is written to \(record.bytes.count) bytes of \(bytes.count)")

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import MartletCaching
 public import MartletCore
 public import MartletStreams
@@ -62,24 +63,9 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     public var description: String { "\(algorithm.rawValue)=\(hexadecimal)" }
 
     private static func bytes(ofHexadecimal text: String) -> [UInt8]? {
-        let digits = text.utf8.map { UInt8($0) }
-        guard digits.count % 2 == 0 else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(digits.count / 2)
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = value(digits[index]), let low = value(digits[index + 1]) else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        return bytes
-    }
-
-    private static func value(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        default: nil
-        }
+        let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count == text.utf8.count, digits.count % 2 == 0 else { return nil }
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
     }
 }
 
@@ -103,7 +89,7 @@ package enum ReprDigest {
             let value = text[text.index(after: equals)...]
             guard value.utf8.count < 200, value.first == ":",
                 let end = value.dropFirst().firstIndex(of: ":"),
-                let bytes = bytes(ofBase64: value[value.index(after: value.startIndex)..<end]),
+                let bytes = bytes(ofBase64: String(value[..<end].dropFirst())),
                 let checksum = Checksum(algorithm, bytes)
             else { continue }
             // Of a key that is there several times, the last counts (RFC 9651 §3.2).
@@ -119,41 +105,12 @@ package enum ReprDigest {
         return text
     }
 
-    /// Bytes in base64 (RFC 4648 §4), padded; nil for anything else.
-    private static func bytes(ofBase64 text: Substring) -> [UInt8]? {
-        let digits = Array(text.utf8)
-        guard !digits.isEmpty, digits.count % 4 == 0 else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(digits.count / 4 * 3)
-        for start in stride(from: 0, to: digits.count, by: 4) {
-            var group: UInt32 = 0
-            var padding = 0
-            for (place, digit) in digits[start..<start + 4].enumerated() {
-                if digit == UInt8(ascii: "=") {
-                    // Padding is at the very end, and at most two.
-                    guard place >= 2, start + 4 == digits.count else { return nil }
-                    padding += 1
-                    group <<= 6
-                } else {
-                    guard padding == 0, let value = value(digit) else { return nil }
-                    group = group << 6 | value
-                }
-            }
-            bytes.append(UInt8(group >> 16 & 0xFF))
-            if padding < 2 { bytes.append(UInt8(group >> 8 & 0xFF)) }
-            if padding < 1 { bytes.append(UInt8(group & 0xFF)) }
+    /// Bytes in base64 (RFC 4648 §4), padded; nil for anything else. Foundation takes more.
+    private static func bytes(ofBase64 text: String) -> [UInt8]? {
+        let padding = text.drop { $0 != "=" }
+        guard text.utf8.count % 4 == 0, padding.count <= 2, padding.allSatisfy({ $0 == "=" }) else {
+            return nil
         }
-        return bytes
-    }
-
-    private static func value(_ digit: UInt8) -> UInt32? {
-        switch digit {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(digit - UInt8(ascii: "A"))
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(digit - UInt8(ascii: "a")) + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(digit - UInt8(ascii: "0")) + 52
-        case UInt8(ascii: "+"): 62
-        case UInt8(ascii: "/"): 63
-        default: nil
-        }
+        return Data(base64Encoded: text).map { Array($0) }
     }
 }

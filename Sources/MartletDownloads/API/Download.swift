@@ -155,25 +155,20 @@ public struct DownloadStates: AsyncSequence, Sendable {
 
     /// One pass over the states.
     public struct Iterator: AsyncIteratorProtocol {
-        let source: NewestValue<DownloadStatus.Stamped>
-        var seen: UInt64 = 0
+        fileprivate var reader: ValueReader<DownloadStatus.Stamped>
 
         /// The newest state that this iterator has not given yet; `nil` after the last one, or when cancelled.
-        public mutating func next() async -> DownloadState? {
-            await next(isolation: #isolation)
-        }
+        public mutating func next() async -> DownloadState? { await reader.next()?.state }
 
         /// The newest state that this iterator has not given yet; `nil` after the last one, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> DownloadState? {
-            guard let (version, value) = await source.next(after: seen) else { return nil }
-            seen = version
-            return value.state
+            await reader.next()?.state
         }
     }
 
     /// A pass that begins with the present state.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(source: source)
+        Iterator(reader: ValueReader(source))
     }
 }
 

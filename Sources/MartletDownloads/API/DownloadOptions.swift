@@ -104,27 +104,27 @@ extension DownloadOptions: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        segments = try container.decodeIfPresent(Int.self, forKey: .segments) ?? segments
-        if let given = try container.decodeIfPresent(Checksum.self, forKey: .checksum) {
-            guard let checksum = Checksum(given.algorithm, given.bytes) else {
-                throw DecodingError.dataCorruptedError(
-                    forKey: .checksum, in: container,
-                    debugDescription: "not as many bytes as \(given.algorithm.rawValue) gives")
-            }
-            self.checksum = checksum
+        func read<Value: Decodable>(_ key: CodingKeys, _ value: inout Value) throws {
+            value = try container.decodeIfPresent(Value.self, forKey: key) ?? value
         }
-        collision = try container.decodeIfPresent(Collision.self, forKey: .collision) ?? collision
-        resumption = try container.decodeIfPresent(Resumption.self, forKey: .resumption) ?? resumption
-        retry = try container.decodeIfPresent(DownloadRetry.self, forKey: .retry) ?? retry
-        stallTimeout = try container.decodeIfPresent(Duration.self, forKey: .stallTimeout) ?? stallTimeout
-        checkpointInterval =
-            try container.decodeIfPresent(Duration.self, forKey: .checkpointInterval) ?? checkpointInterval
-        bandwidth = try container.decodeIfPresent(BandwidthRate.self, forKey: .bandwidth)
-        sequentialWindow = try container.decodeIfPresent(ByteCount.self, forKey: .sequentialWindow)
-        byteLimit = try container.decodeIfPresent(ByteCount.self, forKey: .byteLimit) ?? byteLimit
-        keepsRemoteTime = try container.decodeIfPresent(Bool.self, forKey: .keepsRemoteTime) ?? false
-        headers = try container.decodeIfPresent(HTTPFields.self, forKey: .headers) ?? headers
-        request = try container.decodeIfPresent(RequestOptions.self, forKey: .request) ?? request
+        try read(.segments, &segments)
+        try read(.checksum, &checksum)
+        if let given = checksum, Checksum(given.algorithm, given.bytes) == nil {
+            throw DecodingError.dataCorruptedError(
+                forKey: .checksum, in: container,
+                debugDescription: "not as many bytes as \(given.algorithm.rawValue) gives")
+        }
+        try read(.collision, &collision)
+        try read(.resumption, &resumption)
+        try read(.retry, &retry)
+        try read(.stallTimeout, &stallTimeout)
+        try read(.checkpointInterval, &checkpointInterval)
+        try read(.bandwidth, &bandwidth)
+        try read(.sequentialWindow, &sequentialWindow)
+        try read(.byteLimit, &byteLimit)
+        try read(.keepsRemoteTime, &keepsRemoteTime)
+        try read(.headers, &headers)
+        try read(.request, &request)
     }
 
     /// Writes the options, without secrets.

@@ -52,25 +52,20 @@ public struct DownloadProgressSequence: AsyncSequence, Sendable {
 
     /// One pass over the values.
     public struct Iterator: AsyncIteratorProtocol {
-        let source: NewestValue<DownloadProgress>
-        var seen: UInt64 = 0
+        fileprivate var reader: ValueReader<DownloadProgress>
 
         /// The newest value that this iterator has not given yet; `nil` after the last one, or when cancelled.
-        public mutating func next() async -> DownloadProgress? {
-            await next(isolation: #isolation)
-        }
+        public mutating func next() async -> DownloadProgress? { await reader.next() }
 
         /// The newest value that this iterator has not given yet; `nil` after the last one, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> DownloadProgress? {
-            guard let (version, value) = await source.next(after: seen) else { return nil }
-            seen = version
-            return value
+            await reader.next()
         }
     }
 
     /// A pass that begins with the present value.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(source: source)
+        Iterator(reader: ValueReader(source))
     }
 }
 

@@ -151,13 +151,6 @@ package struct DownloadPublication: Hashable, Sendable {
     /// The copy that gets the name instead, where the file itself cannot have it.
     package var copy: FileMark?
 
-    /// What is noted of a file.
-    package init(result: DownloadResult, part: FileMark, copy: FileMark? = nil) {
-        self.result = result
-        self.part = part
-        self.copy = copy
-    }
-
     /// Looks whether the file got its name, and does what was left to be done behind that.
     ///
     /// It blocks: it belongs on a worker.
@@ -174,7 +167,7 @@ package struct DownloadPublication: Hashable, Sendable {
             return PublishedName(path: name, fault: error)
         }
         // A part that is another one belongs to a download that came later, and so does the record.
-        if let present = try DownloadPublication.status(names.part, files) {
+        if let present = try files.statusIfPresent(at: names.part) {
             guard part.isOf(present) else { return PublishedName(path: name) }
             try? files.remove(names.part)
         }
@@ -186,22 +179,12 @@ package struct DownloadPublication: Hashable, Sendable {
         among candidates: some Sequence<String>, _ files: any FileSystem
     ) throws(StorageError) -> String? {
         for candidate in candidates {
-            guard let status = try DownloadPublication.status(candidate, files),
+            guard let status = try files.statusIfPresent(at: candidate),
                 status.byteCount == result.byteCount, (copy ?? part).isOf(status)
             else { continue }
             return candidate
         }
         return nil
-    }
-
-    private static func status(
-        _ path: String, _ files: any FileSystem
-    ) throws(StorageError) -> FileStatus? {
-        do throws(StorageError) {
-            return try files.status(at: path)
-        } catch  where error.isMissingFile {
-            return nil
-        }
     }
 }
 

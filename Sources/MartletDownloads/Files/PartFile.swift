@@ -80,14 +80,9 @@ package final class PartFile: Sendable {
                 continue
             }
             guard try files.tryLock(file) else { return nil }
-            do throws(StorageError) {
-                let present = try files.status(at: names.part)
-                if present.identity == opened.identity {
-                    return PartFile(
-                        names: names, files: files, file: file, mayHaveOthers: opened.byteCount > 0)
-                }
-            } catch {
-                guard error.isMissingFile else { throw error }
+            if try files.statusIfPresent(at: names.part)?.identity == opened.identity {
+                return PartFile(
+                    names: names, files: files, file: file, mayHaveOthers: opened.byteCount > 0)
             }
         }
         return nil
@@ -99,12 +94,7 @@ package final class PartFile: Sendable {
     private static func removeForeign(
         _ names: PartNames, _ files: any FileSystem
     ) throws(StorageError) -> Bool {
-        let status: FileStatus
-        do throws(StorageError) {
-            status = try files.status(at: names.part)
-        } catch  where error.isMissingFile {
-            return true
-        }
+        guard let status = try files.statusIfPresent(at: names.part) else { return true }
         guard status.kind == .file, !status.access.isOfThisUserAlone else { return false }
         try files.remove(names.part)
         return true
@@ -175,9 +165,9 @@ package final class PartFile: Sendable {
         guard status.kind == .file, status.access.isOfThisUserAlone,
             status.byteCount <= UInt64(ResumeRecord.byteLimit)
         else {
-            throw RecordReader.Fault(field: "length", offset: 0)
+            throw RecordEnvelope.Fault.length
         }
-        return try ResumeRecord(try files.read(file, count: Int(status.byteCount), at: 0))
+        return try ResumeRecord.decode(try files.read(file, count: Int(status.byteCount), at: 0))
     }
 
     /// Syncs the bytes, then puts a record in the place of the one before; nothing while there are more earlier bytes than the

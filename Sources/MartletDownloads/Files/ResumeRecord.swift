@@ -9,15 +9,7 @@ import Synchronization
 
 /// What is known of the bytes that a download has left, so that another run can go on with them.
 ///
-/// | offset | bytes | |
-/// |---|---|---|
-/// | 0 | 4 | `MRTd` |
-/// | 4 | 2 | version, 1 |
-/// | 6 | 2 | 0 |
-/// | 8 | 4 | length of what follows |
-/// | 12 | 4 | CRC-32 of the 12 bytes before and of what follows |
-///
-/// Numbers are little endian, texts stand behind their lengths. No credential is in it: the URL has no user info.
+/// Its file is a ``RecordEnvelope`` named `MRTd`, version 1. No credential is in it: the URL has no user info.
 package struct ResumeRecord: Hashable, Sendable {
     /// The URL, without user info.
     package var url: String
@@ -41,56 +33,30 @@ package struct ResumeRecord: Hashable, Sendable {
     /// How many bytes it claims.
     package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
 
-    /// The version that is written, and the only one that is read.
-    package static let version: UInt16 = 1
     /// The longest record.
     package static let byteLimit = 1 << 20
-    private static let magic: [UInt8] = [0x4D, 0x52, 0x54, 0x64]
-    private static let preambleByteCount = 16
+    private static let envelope = RecordEnvelope(magic: "MRTd", version: 1, byteLimit: byteLimit)
     private static let rangeLimit = 32_768
-
-    /// A record.
-    package init(
-        url: String, representation: Representation, total: UInt64?, written: RangeSet<UInt64>,
-        isUnproven: Bool, generation: UInt32, digests: [Checksum], modified: Int64?, owner: UInt64
-    ) {
-        self.url = url
-        self.representation = representation
-        self.total = total
-        self.written = written
-        self.isUnproven = isUnproven
-        self.generation = generation
-        self.digests = digests
-        self.modified = modified
-        self.owner = owner
-    }
+    private static let textLimit = 65_536
 
     /// The bytes of the record.
     package var bytes: [UInt8] {
-        var writer = RecordWriter()
-        writer.write(raw: ResumeRecord.magic)
-        writer.write(ResumeRecord.version)
-        writer.write(UInt16(0))
-        writer.write(UInt32(0))
-        writer.write(UInt32(0))
+        // One that is too long is none, and would not be read either.
+        (try? ResumeRecord.envelope.encode(write)) ?? []
+    }
+
+    private func write(_ writer: inout RecordWriter) {
         writer.write(owner)
         writer.write(generation)
         writer.write(isUnproven)
-        writer.write(counted: url.utf8)
-        writer.write(representation.entityTag != nil)
-        if let tag = representation.entityTag { writer.write(counted: tag.bytes) }
-        write(representation.lastModified, &writer)
+        writer.write(text: url)
+        writer.write(optional: representation.entityTag) { $1.write(counted: $0.bytes) }
+        writer.write(optional: representation.lastModified)
         writer.write(representation.isLastModifiedStrong)
-        write(representation.coding, &writer)
-        writer.write(total != nil)
-        if let total { writer.write(total) }
-        writer.write(modified != nil)
-        if let modified { writer.write(UInt64(bitPattern: modified)) }
-        writer.write(UInt8(truncatingIfNeeded: digests.count))
-        for digest in digests {
-            writer.write(counted: digest.algorithm.rawValue.utf8)
-            writer.write(counted: digest.bytes)
-        }
+        writer.write(optional: representation.coding)
+        writer.write(optional: total)
+        writer.write(optional: modified)
+        writer.write(digests)
         // More ranges than there ever are; those left out are fetched once more.
         let ranges = written.ranges.prefix(ResumeRecord.rangeLimit)
         writer.write(UInt32(ranges.count))
@@ -98,68 +64,37 @@ package struct ResumeRecord: Hashable, Sendable {
             writer.write(range.lowerBound)
             writer.write(range.upperBound)
         }
-        let length = UInt32(writer.bytes.count - ResumeRecord.preambleByteCount)
-        writer.overwrite(length, at: 8)
-        writer.overwrite(ResumeRecord.checksum(writer.bytes[...]), at: 12)
-        return writer.bytes
-    }
-
-    private func write(_ text: String?, _ writer: inout RecordWriter) {
-        writer.write(text != nil)
-        if let text { writer.write(counted: text.utf8) }
-    }
-
-    private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
-        var checksum = RecordChecksum()
-        checksum.update(Array(bytes.prefix(12)).span)
-        checksum.update(Array(bytes.dropFirst(preambleByteCount)).span)
-        return checksum.value
     }
 
     /// Reads a record.
     /// - Throws: What is wrong with it: another form or version, damage, ranges out of order or beyond the file's end.
-    package init(_ bytes: [UInt8]) throws(RecordReader.Fault) {
-        var reader = RecordReader(bytes[...])
-        guard try reader.raw(4, "magic").elementsEqual(ResumeRecord.magic) else {
-            throw reader.fault("magic")
-        }
-        guard try reader.number("version") == ResumeRecord.version else { throw reader.fault("version") }
-        guard try reader.number("reserved") == UInt16(0) else { throw reader.fault("reserved") }
-        let length: UInt32 = try reader.number("length")
-        let checksum: UInt32 = try reader.number("checksum")
-        guard reader.remainingCount == Int(length) else { throw reader.fault("length") }
-        guard checksum == ResumeRecord.checksum(bytes[...]) else { throw reader.fault("checksum") }
+    package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> ResumeRecord {
+        try envelope.decode(bytes) { reader, _ throws(RecordReader.Fault) in try ResumeRecord(&reader) }
+    }
+}
+
+extension ResumeRecord {
+    private init(_ reader: inout RecordReader) throws(RecordReader.Fault) {
         owner = try reader.number("owner")
         generation = try reader.number("generation")
         isUnproven = try reader.flag("unproven")
-        url = try reader.text(limit: 65_536, "URL")
-        var representation = Representation()
-        if try reader.flag("entity tag") {
-            guard let tag = EntityTag(try reader.counted(limit: 65_536, "entity tag")) else {
+        url = try reader.text(limit: ResumeRecord.textLimit, "URL")
+        representation = Representation()
+        representation.entityTag = try reader.optional("entity tag") { reader throws(RecordReader.Fault) in
+            guard let tag = EntityTag(try reader.counted(limit: ResumeRecord.textLimit, "entity tag")) else {
                 throw reader.fault("entity tag")
             }
-            representation.entityTag = tag
+            return tag
         }
-        representation.lastModified = try ResumeRecord.text(&reader, "Last-Modified")
+        representation.lastModified = try reader.optionalText(limit: ResumeRecord.textLimit, "Last-Modified")
         representation.isLastModifiedStrong = try reader.flag("strong date")
-        representation.coding = try ResumeRecord.text(&reader, "coding")
-        self.representation = representation
-        total = try reader.flag("total") ? try reader.number("total") : nil
-        modified = try reader.flag("modified") ? Int64(bitPattern: try reader.number("modified")) : nil
-        let digestCount: UInt8 = try reader.number("digests")
-        var digests: [Checksum] = []
-        for _ in 0..<digestCount {
-            let name = try reader.text(limit: 16, "digest")
-            let bytes = try reader.counted(limit: 64, "digest")
-            guard let algorithm = DigestSink.Algorithm(rawValue: name),
-                let digest = Checksum(algorithm, Array(bytes))
-            else { throw reader.fault("digest") }
-            digests.append(digest)
-        }
-        self.digests = digests
+        representation.coding = try reader.optionalText(limit: ResumeRecord.textLimit, "coding")
+        total = try reader.optionalNumber("total")
+        modified = try reader.optionalNumber("modified")
+        digests = try reader.checksums()
         let rangeCount: UInt32 = try reader.number("ranges")
         guard rangeCount <= ResumeRecord.rangeLimit else { throw reader.fault("ranges") }
-        var written = RangeSet<UInt64>()
+        written = RangeSet<UInt64>()
         var end: UInt64 = 0
         for index in 0..<rangeCount {
             let lower: UInt64 = try reader.number("range")
@@ -170,14 +105,38 @@ package struct ResumeRecord: Hashable, Sendable {
             written.insert(contentsOf: lower..<upper)
             end = upper
         }
-        self.written = written
-        guard reader.remainingCount == 0 else { throw reader.fault("end") }
     }
+}
 
-    private static func text(
-        _ reader: inout RecordReader, _ field: String
-    ) throws(RecordReader.Fault) -> String? {
-        try reader.flag(field) ? try reader.text(limit: 65_536, field) : nil
+extension RecordWriter {
+    /// Writes checksums behind their number, 64 at most.
+    mutating func write(_ checksums: [Checksum]) {
+        let written = checksums.prefix(RecordReader.checksumLimit)
+        write(UInt8(truncatingIfNeeded: written.count))
+        for checksum in written {
+            write(text: checksum.algorithm.rawValue)
+            write(counted: checksum.bytes)
+        }
+    }
+}
+
+extension RecordReader {
+    fileprivate static var checksumLimit: Int { 64 }
+
+    /// Reads checksums behind their number.
+    mutating func checksums() throws(Fault) -> [Checksum] {
+        let count: UInt8 = try number("checksums")
+        guard count <= RecordReader.checksumLimit else { throw fault("checksums") }
+        var checksums: [Checksum] = []
+        for _ in 0..<count {
+            let name = try text(limit: 64, "hash function")
+            let bytes = Array(try counted(limit: 64, "hash"))
+            guard let algorithm = DigestSink.Algorithm(rawValue: name),
+                let checksum = Checksum(algorithm, bytes)
+            else { throw fault("hash") }
+            checksums.append(checksum)
+        }
+        return checksums
     }
 }
 
@@ -205,9 +164,6 @@ package final class FolderRecords: Sendable {
 
     /// Guards the above: workers that list and write, and tasks that look.
     private let state = Mutex(State())
-
-    /// None are known.
-    package init() {}
 
     /// The names of the records in a folder, sorted, if they are known; the folder is the process's own where it is empty.
     package func names(known folder: String, now: MonotonicTime = .now()) -> [String]? {
@@ -254,22 +210,17 @@ package struct FileMark: Hashable, Sendable {
     /// When it was written last, in nanoseconds since 1970; a power cut may take it back.
     package var modificationTime: Int64
 
-    /// A mark, part by part.
-    package init(number: UInt64, device: UInt64, modificationTime: Int64) {
-        self.number = number
-        self.device = device
-        self.modificationTime = modificationTime
-    }
-
-    /// The mark of a file.
-    package init(_ status: FileStatus) {
-        self.init(
-            number: status.identity, device: status.device, modificationTime: status.modificationTime)
-    }
-
     /// Whether a file is this one. Of what may change while nobody looks, one has to be as it was.
     package func isOf(_ status: FileStatus) -> Bool {
         status.kind == .file && status.identity == number
             && (status.device == device || status.modificationTime == modificationTime)
+    }
+}
+
+extension FileMark {
+    /// The mark of a file.
+    package init(_ status: FileStatus) {
+        self.init(
+            number: status.identity, device: status.device, modificationTime: status.modificationTime)
     }
 }

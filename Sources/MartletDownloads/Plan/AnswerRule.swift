@@ -15,12 +15,6 @@ package enum AnswerRule {
         /// Whether the answer was bound to the known state by `If-Range`.
         package var isConditional: Bool
 
-        /// A question.
-        package init(range: Range<UInt64>?, isConditional: Bool) {
-            self.range = range
-            self.isConditional = isConditional
-        }
-
         /// What was asked, in words for an error.
         package var words: String {
             guard let range else { return "the whole file" }

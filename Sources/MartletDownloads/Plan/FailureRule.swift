@@ -84,9 +84,6 @@ package struct PacingJudgement: Sendable {
     private var free = 0
     private var idle = 0
 
-    /// A judgement of transfers under no limit.
-    package init() {}
-
     /// Whether the limit binds.
     package var isHeldBack: Bool {
         isLimited && free < PacingJudgement.freeLooks && idle < PacingJudgement.idleLooks

@@ -9,20 +9,12 @@ package struct Representation: Hashable, Sendable {
     package var lastModified: String?
     /// Whether that date is so much older than the answer that the file cannot have changed within its second: by 60 s or
     /// more (RFC 9110 §8.8.2.2).
-    package var isLastModifiedStrong: Bool
+    package var isLastModifiedStrong = false
     /// The content codings that its bytes are in; nil for none.
     package var coding: String?
 
-    /// A state that is known by what is given.
-    package init(
-        entityTag: EntityTag? = nil, lastModified: String? = nil, isLastModifiedStrong: Bool = false,
-        coding: String? = nil
-    ) {
-        self.entityTag = entityTag
-        self.lastModified = lastModified
-        self.isLastModifiedStrong = isLastModifiedStrong
-        self.coding = coding
-    }
+    /// What is known of bytes of which nothing is said.
+    init() {}
 
     /// What a response says of its bytes.
     package init(_ fields: FieldBlock) {
@@ -33,8 +25,6 @@ package struct Representation: Hashable, Sendable {
             let date = fields.firstValue(of: "Date").flatMap { HTTPDate($0) }
             isLastModifiedStrong =
                 date.map { $0.secondsSinceEpoch - 60 >= modified.secondsSinceEpoch } ?? false
-        } else {
-            isLastModifiedStrong = false
         }
         let codings = fields.values(of: "Content-Encoding").joined(separator: ",").lowercased()
         let isCoded = codings.split(separator: ",").contains { coding in

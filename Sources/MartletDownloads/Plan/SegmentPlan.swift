@@ -85,16 +85,13 @@ package struct SegmentPlan: Sendable {
     /// Whether all is written.
     package var isComplete: Bool { total.map { $0 == prefixCount } ?? false }
 
-    /// How many bytes nobody has been asked for; nil where the end is not known.
-    package var unclaimedCount: UInt64? { total == nil ? nil : missing().reduce(0) { $0 + $1.byteCount } }
-
     /// Bytes a second, of all transfers.
     package func rate(at now: MonotonicTime) -> Double {
         claims.values.reduce(0) { $0 + $1.rate.value(at: now) }
     }
 
     /// The ranges that are neither written nor claimed, in order.
-    private func missing() -> [Range<UInt64>] {
+    func missing() -> [Range<UInt64>] {
         guard let total else { return claims.isEmpty ? [prefixCount..<UInt64.max] : [] }
         var taken = written
         for claim in claims.values where claim.writtenEnd < claim.range.upperBound {

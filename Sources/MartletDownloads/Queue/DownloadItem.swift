@@ -49,14 +49,6 @@ package struct DownloadItem: Sendable {
     /// How many later places are kept.
     package static let moveLimit = 8
 
-    /// A download that waits.
-    package init(id: DownloadID, order: UInt64, url: HTTPURL, target: DownloadTarget) {
-        self.id = id
-        self.order = order
-        self.url = url
-        self.target = target
-    }
-
     /// Says where the file is from now on.
     package mutating func move(to url: HTTPURL) {
         guard url != place else { return }

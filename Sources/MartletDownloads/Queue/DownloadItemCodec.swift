@@ -45,7 +45,6 @@ package enum DownloadItemCodec {
 extension DownloadItemCodec {
     private static var textLimit: Int { 1 << 20 }
     private static var messageLimit: Int { 4096 }
-    private static var checksumLimit: Int { 64 }
 
     // MARK: Writing
 
@@ -56,18 +55,16 @@ extension DownloadItemCodec {
         write(item.url, to: &writer)
         writer.write(UInt8(truncatingIfNeeded: item.movedURLs.count))
         for url in item.movedURLs { write(url, to: &writer) }
-        switch item.target {
-        case .file(let path):
-            writer.write(UInt8(0))
-            writer.write(counted: path.string.utf8)
-        case .folder(let path):
-            writer.write(UInt8(1))
-            writer.write(counted: path.string.utf8)
-        }
-        write(item.path?.string, to: &writer)
+        let (kind, target): (UInt8, FilePath) =
+            switch item.target {
+            case .file(let path): (0, path)
+            case .folder(let path): (1, path)
+            }
+        writer.write(kind)
+        writer.write(text: target.string)
+        writer.write(optional: item.path?.string)
         writer.write(item.completedByteCount)
-        writer.write(item.totalByteCount != nil)
-        if let count = item.totalByteCount { writer.write(count) }
+        writer.write(optional: item.totalByteCount)
         writer.write(counted: try bytes(of: item.options))
         switch item.stage {
         case .waiting: writer.write(UInt8(0))
@@ -80,55 +77,42 @@ extension DownloadItemCodec {
             writer.write(UInt8(4))
             write(error, to: &writer)
         }
-        writer.write(item.publication != nil)
-        if let publication = item.publication {
+        writer.write(optional: item.publication) { publication, writer in
             write(publication.result, to: &writer)
             write(publication.part, to: &writer)
-            writer.write(publication.copy != nil)
-            if let copy = publication.copy { write(copy, to: &writer) }
+            writer.write(optional: publication.copy) { write($0, to: &$1) }
         }
     }
 
     private static func write(_ mark: FileMark, to writer: inout RecordWriter) {
         writer.write(mark.number)
         writer.write(mark.device)
-        writer.write(UInt64(bitPattern: mark.modificationTime))
+        writer.write(mark.modificationTime)
     }
 
     private static func write(_ url: HTTPURL, to writer: inout RecordWriter) {
-        writer.write(counted: url.withoutUserInfo.absoluteString.utf8)
-    }
-
-    private static func write(_ text: String?, to writer: inout RecordWriter) {
-        writer.write(text != nil)
-        if let text { writer.write(counted: text.utf8) }
+        writer.write(text: url.withoutUserInfo.absoluteString)
     }
 
     private static func write(_ result: DownloadResult, to writer: inout RecordWriter) {
-        writer.write(counted: result.path.string.utf8)
+        writer.write(text: result.path.string)
         writer.write(result.byteCount)
         writer.write(result.resumedByteCount)
         writer.write(result.receivedByteCount)
         write(result.url, to: &writer)
-        let verified = result.verified.prefix(checksumLimit)
-        writer.write(UInt8(truncatingIfNeeded: verified.count))
-        for checksum in verified {
-            writer.write(counted: checksum.algorithm.rawValue.utf8)
-            writer.write(counted: checksum.bytes)
-        }
+        writer.write(result.verified)
     }
 
     private static func write(_ error: HTTPError, to writer: inout RecordWriter) {
-        writer.write(counted: error.code.rawValue.utf8)
-        writer.write(counted: error.phase.rawValue.utf8)
+        writer.write(text: error.code.rawValue)
+        writer.write(text: error.phase.rawValue)
         // Cut between characters: what is read must be UTF-8.
         var message = error.message
         while message.utf8.count > messageLimit { message.removeLast(max(1, message.count / 8)) }
-        writer.write(counted: message.utf8)
+        writer.write(text: message)
         writer.write(error.wasSent)
-        write(error.origin, to: &writer)
-        writer.write(error.keptByteCount != nil)
-        if let count = error.keptByteCount { writer.write(count) }
+        writer.write(optional: error.origin)
+        writer.write(optional: error.keptByteCount)
     }
 
     private static func bytes(of options: DownloadOptions) throws(HTTPError) -> [UInt8] {
@@ -170,9 +154,11 @@ extension DownloadItemCodec {
         var item = DownloadItem(id: id, order: order, url: url, target: target)
         item.priority = priority
         for url in movedURLs { item.move(to: url) }
-        item.path = try reader.flag("path") ? try path(&reader, "path") : nil
+        item.path = try reader.optional("path") { reader throws(RecordReader.Fault) in
+            try path(&reader, "path")
+        }
         item.completedByteCount = try reader.number("completed")
-        item.totalByteCount = try reader.flag("total") ? try reader.number("total") : nil
+        item.totalByteCount = try reader.optionalNumber("total")
         let options = try reader.counted(limit: byteLimit, "options")
         do {
             item.options = try JSONDecoder().decode(DownloadOptions.self, from: Data(options))
@@ -197,7 +183,7 @@ extension DownloadItemCodec {
     private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FileMark {
         FileMark(
             number: try reader.number("mark"), device: try reader.number("mark"),
-            modificationTime: Int64(bitPattern: try reader.number("mark")))
+            modificationTime: try reader.number("mark"))
     }
 
     private static func stage(
@@ -220,20 +206,9 @@ extension DownloadItemCodec {
         let resumed: UInt64 = try reader.number("resumed")
         let received: UInt64 = try reader.number("received")
         let url = try url(&reader, "origin")
-        let count: UInt8 = try reader.number("checksums")
-        guard count <= checksumLimit else { throw reader.fault("checksums") }
-        var verified: [Checksum] = []
-        for _ in 0..<count {
-            let name = try reader.text(limit: textLimit, "hash function")
-            let bytes = Array(try reader.counted(limit: textLimit, "hash"))
-            guard let algorithm = DigestSink.Algorithm(rawValue: name),
-                let checksum = Checksum(algorithm, bytes)
-            else { throw reader.fault("hash") }
-            verified.append(checksum)
-        }
         return DownloadResult(
             path: path, byteCount: byteCount, resumedByteCount: resumed, receivedByteCount: received,
-            verified: verified, url: url)
+            verified: try reader.checksums(), url: url)
     }
 
     private static func failure(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPError {
@@ -242,8 +217,8 @@ extension DownloadItemCodec {
         let phase = HTTPError.Phase(rawValue: try reader.text(limit: textLimit, "phase")) ?? .evaluating
         var error = HTTPError(code, phase: phase, message: try reader.text(limit: textLimit, "message"))
         error.wasSent = try reader.flag("sent")
-        error.origin = try reader.flag("origin") ? try reader.text(limit: textLimit, "origin") : nil
-        error.keptByteCount = try reader.flag("kept") ? try reader.number("kept") : nil
+        error.origin = try reader.optionalText(limit: textLimit, "origin")
+        error.keptByteCount = try reader.optionalNumber("kept")
         return error
     }
 

@@ -12,7 +12,7 @@ import SystemPackage
 // decides and tells before it first suspends; what it writes is what it has decided, in the order of the decisions.
 extension DownloadManager {
     /// Takes up what was found in the directory.
-    func restore(_ contents: DownloadDirectory.Contents) {
+    func restore(_ contents: DownloadStore.Contents) {
         for finding in contents.findings { log.add(finding) }
         var arrivals: [DownloadQueueMachine.Arrival] = []
         for item in contents.items {
@@ -191,8 +191,7 @@ extension DownloadManager {
             progress.completedByteCount = result.byteCount
             progress.totalByteCount = result.byteCount
         }
-        entry.status.events.add(.finished(result))
-        entry.status.become(.finished(result))
+        entry.status.tell(.finished(result), .finished(result))
         entry.status.end()
         release(entry.item)
         managed[id]?.job = nil
@@ -204,16 +203,14 @@ extension DownloadManager {
         guard let entry = managed[id] else { return }
         managed[id]?.item.stage = .failed(error)
         entry.status.settleProgress()
-        entry.status.events.add(.failed(error))
-        entry.status.become(.failed(error))
+        entry.status.tell(.failed(error), .failed(error))
         log.add(.failed(id, error))
     }
 
     private func tellPaused(_ id: DownloadID) {
         guard let entry = managed[id] else { return }
         entry.status.settleProgress()
-        entry.status.events.add(.paused)
-        entry.status.become(.paused)
+        entry.status.tell(.paused, .paused)
         log.add(.paused(id))
     }
 

@@ -58,9 +58,6 @@ package struct DownloadQueueMachine: Sendable {
         package var discard: [DownloadID] = []
         /// Whether with this all are over.
         package var isAllFinished = false
-
-        /// Nothing to do.
-        package init() {}
     }
 
     struct Entry: Sendable {
@@ -255,9 +252,7 @@ package struct DownloadQueueMachine: Sendable {
     package mutating func discarded(_ id: DownloadID) -> Effects {
         var effects = Effects()
         guard entries[id]?.phase == .removing else { return effects }
-        entries[id] = nil
-        unfinishedCount -= 1
-        effects.isAllFinished = unfinishedCount == 0
+        settle(id, nil, &effects)
         return effects
     }
 
@@ -376,8 +371,8 @@ package struct DownloadQueueMachine: Sendable {
         runningCounts[host] = count > 0 ? count : nil
     }
 
-    private mutating func settle(_ id: DownloadID, _ phase: Phase, _ effects: inout Effects) {
-        entries[id]?.phase = phase
+    private mutating func settle(_ id: DownloadID, _ phase: Phase?, _ effects: inout Effects) {
+        if let phase { entries[id]?.phase = phase } else { entries[id] = nil }
         unfinishedCount -= 1
         effects.isAllFinished = unfinishedCount == 0
     }
@@ -394,60 +389,6 @@ extension DownloadQueueMachine {
         package var priority: DownloadPriority
         /// What it was doing; whatever ran waits.
         package var phase: Phase
-
-        /// An arrival.
-        package init(id: DownloadID, host: String, priority: DownloadPriority, phase: Phase = .waiting) {
-            self.id = id
-            self.host = host
-            self.priority = priority
-            self.phase = phase
-        }
-    }
-}
-
-extension DownloadQueueMachine {
-    /// What does not hold of what must always hold, in words; `nil` where everything does. For tests.
-    ///
-    /// - Parameter limits: What the machine has been held to since all that run began; `nil` where the limits were lowered
-    ///   meanwhile.
-    package func violation(of limits: DownloadLimits?) -> String? {
-        var hosts: [String: Int] = [:]
-        var (running, unfinished, waiting) = (0, 0, 0)
-        for (id, entry) in entries {
-            switch entry.phase {
-            case .running, .stopping:
-                running += 1
-                guard let host = entry.runningHost else { return "\(id) runs without a place" }
-                hosts[host, default: 0] += 1
-            case .waiting:
-                waiting += 1
-                let lane = lanes[Lane(host: entry.host, priority: entry.priority)] ?? []
-                if !lane.contains(Place(id: id, ticket: entry.ticket)) { return "\(id) waits in no line" }
-            case .paused, .recording, .removing, .failed, .finished: break
-            }
-            if !entry.phase.isRunning, entry.runningHost != nil {
-                return "\(id) has a place and does not run"
-            }
-            if entry.phase != .failed, entry.phase != .finished { unfinished += 1 }
-        }
-        if running != runningCount || hosts != runningCounts { return "places are counted wrongly" }
-        if unfinished != unfinishedCount { return "the unfinished are counted wrongly" }
-        if lanes.values.reduce(0, { $0 + $1.count }) != waiting {
-            return "somebody is in line who does not wait"
-        }
-        for (lane, places) in lanes {
-            if places.isEmpty { return "the line of \(lane) is empty" }
-            for (left, right) in zip(places, places.dropFirst())
-            where left.ticket.sequence >= right.ticket.sequence || left.ticket.since > right.ticket.since {
-                return "the line of \(lane) is out of order"
-            }
-        }
-        guard let limits else { return nil }
-        if running > max(1, limits.files) { return "\(running) run" }
-        if let worst = hosts.values.max(), worst > max(1, limits.perHost) {
-            return "\(worst) run with one host"
-        }
-        return nil
     }
 }
 

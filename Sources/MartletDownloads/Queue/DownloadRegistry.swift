@@ -62,7 +62,7 @@ package protocol DownloadRunning: Sendable {
     /// Runs until the file is there. Cancelling the task keeps what has come and throws `CancellationError`.
     /// - Parameter noting: Told what is to be known of the file before it gets its name; returns when that is on the disk.
     /// - Throws: An ``HTTPError``; `CancellationError`; what `noting` throws.
-    func run(noting: @escaping DownloadJob.Noting) async throws -> DownloadResult
+    func run(noting: DownloadJob.Noting?) async throws -> DownloadResult
     /// Says where the file is now, before the next run.
     func move(to url: HTTPURL)
     /// Changes how fast it may go, at once.
@@ -79,36 +79,25 @@ package typealias DownloadFactory =
 
 /// Where a managed download comes from and goes to, for those who look.
 final class DownloadPlace: Sendable {
-    private struct State {
-        var url: HTTPURL
-        var target: DownloadTarget
-        var path: FilePath?
-
-        init(_ item: DownloadItem) {
-            (url, target, path) = (item.place.withoutUserInfo, item.target, item.path)
-        }
-    }
-
-    /// Guards the above: the manager, and whoever looks.
-    private let state: Mutex<State>
+    /// Guards the item: the manager, and whoever looks.
+    private let item: Mutex<DownloadItem>
 
     init(_ item: DownloadItem) {
-        state = Mutex(State(item))
+        self.item = Mutex(item)
     }
 
     /// Takes up what has changed.
     func update(_ item: DownloadItem) {
-        let new = State(item)
-        state.withLock { $0 = new }
+        self.item.withLock { $0 = item }
     }
 
-    var url: HTTPURL { state.withLock { $0.url } }
-    var target: DownloadTarget { state.withLock { $0.target } }
+    var url: HTTPURL { item.withLock { $0.place.withoutUserInfo } }
+    var target: DownloadTarget { item.withLock { $0.target } }
     /// The file's name, once it is known.
     var path: FilePath? {
-        state.withLock { state in
-            if case .file(let path) = state.target { return state.path ?? path }
-            return state.path
+        item.withLock { item in
+            if case .file(let path) = item.target { return item.path ?? path }
+            return item.path
         }
     }
 }

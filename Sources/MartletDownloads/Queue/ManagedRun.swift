@@ -232,6 +232,12 @@ extension DownloadStatus {
         events.end()
     }
 
+    /// Tells what has happened, and goes over to the state that follows.
+    func tell(_ event: DownloadEvent, _ state: DownloadState) {
+        events.add(event)
+        become(state)
+    }
+
     /// Says how far the download has come, while no run says it.
     /// - Parameter isFinished: Whether a run is over, rather than one to come.
     func settleProgress(isFinished: Bool = true, _ change: (inout DownloadProgress) -> Void = { _ in }) {

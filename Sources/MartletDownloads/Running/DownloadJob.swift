@@ -28,17 +28,6 @@ package final class DownloadJob: Sendable {
         package var options: DownloadOptions
         /// What an earlier run noted when it was about to give the file its name, where it is not known whether it did.
         package var publication: DownloadPublication?
-
-        /// A plan.
-        package init(
-            url: HTTPURL, target: DownloadTarget, options: DownloadOptions,
-            publication: DownloadPublication? = nil
-        ) {
-            self.url = url
-            self.target = target
-            self.options = options
-            self.publication = publication
-        }
     }
 
     /// Told what is to be known of a file that is about to get its name, before it does; and `nil` where what was told before
@@ -104,19 +93,9 @@ package final class DownloadJob: Sendable {
     /// with it, and no connection or file is open any more.
     ///
     /// Where an earlier run gave the file its name and could not tell it, that is found out, and nothing is fetched.
-    /// - Parameter noting: Told before the file gets its name, by what it will be known under it.
+    /// - Parameter noting: Told before the file gets its name, by what it will be known under it; `nil` for nobody.
     /// - Throws: An `HTTPError`; `CancellationError`; what `noting` throws.
-    package func run(noting: @escaping Noting) async throws -> DownloadResult {
-        try await run(telling: noting)
-    }
-
-    /// Runs as ``run(noting:)`` does, with nobody who is to be told before the file gets its name.
-    /// - Throws: An `HTTPError`; `CancellationError`.
-    package func run() async throws -> DownloadResult {
-        try await run(telling: nil)
-    }
-
-    private func run(telling noting: Noting?) async throws -> DownloadResult {
+    package func run(noting: Noting? = nil) async throws -> DownloadResult {
         if let publication = state.withLock({ $0.publication }) {
             if let result = try await complete(publication) { return result }
             state.withLock { $0.publication = nil }
@@ -297,20 +276,13 @@ package final class DownloadJob: Sendable {
     }
 
     private func open(_ first: PartNames) throws -> PartFile {
-        let part = try DownloadJob.open(first, plan.options.collision, files)
-        state.withLock { $0.target = part.names.target }
-        return part
-    }
-
-    private static func open(
-        _ first: PartNames, _ collision: DownloadOptions.Collision, _ files: any FileSystem
-    ) throws -> PartFile {
+        let collision = plan.options.collision
         var names = first
         for number in 1...1000 {
-            let isThere = DownloadJob.kind(of: names.target, files)
+            let isThere = kind(of: names.target)
             let isTaken = isThere != nil
             if isTaken, collision == .fail || (collision == .overwrite && isThere == .folder) {
-                DownloadJob.removeOrphans(of: names, files)
+                removeOrphans(of: names)
                 throw HTTPError(
                     .fileExists, phase: .preparing,
                     message:
@@ -326,8 +298,11 @@ package final class DownloadJob: Sendable {
                 )
             }
             if !isTaken || collision == .overwrite {
-                if let part = try PartFile.open(names, files: files) { return part }
-                guard collision == .rename else { throw busy(names.target) }
+                if let part = try PartFile.open(names, files: files) {
+                    state.withLock { $0.target = names.target }
+                    return part
+                }
+                guard collision == .rename else { throw DownloadJob.busy(names.target) }
             }
             names = first.numbered(number)
         }
@@ -338,9 +313,9 @@ package final class DownloadJob: Sendable {
 
     /// Removes what a run left beside the file that it had given its name when it was killed: a record without its bytes says
     /// nothing.
-    private static func removeOrphans(of names: PartNames, _ files: any FileSystem) {
-        guard kind(of: names.part, files) == nil else { return }
-        for path in [names.record, names.nextRecord, names.nextPart] where kind(of: path, files) == .file {
+    private func removeOrphans(of names: PartNames) {
+        guard kind(of: names.part) == nil else { return }
+        for path in [names.record, names.nextRecord, names.nextPart] where kind(of: path) == .file {
             try? files.remove(path)
         }
     }
@@ -352,13 +327,7 @@ package final class DownloadJob: Sendable {
         return [S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
     }
 
-    private static func kind(of path: String, _ files: any FileSystem) -> FileStatus.Kind? {
-        do throws(StorageError) {
-            return try files.status(at: path).kind
-        } catch {
-            return nil
-        }
-    }
+    private func kind(of path: String) -> FileStatus.Kind? { try? files.status(at: path).kind }
 }
 
 /// Tells runs twenty times a second that time has passed: one clock for all of a process, so that short downloads do not make
@@ -415,9 +384,6 @@ final class DownloadClock: Sendable {
     }
 }
 
-/// The events of a download.
-package typealias DownloadEventLog = EventLog<DownloadEvent>
-
 /// What can be seen of a download from outside, over all of its runs.
 package final class DownloadStatus: Sendable {
     /// A state and which in the line of states it is.
@@ -435,7 +401,7 @@ package final class DownloadStatus: Sendable {
     /// The newest state.
     package let states: NewestValue<Stamped>
     /// What has happened.
-    package let events = DownloadEventLog()
+    package let events = EventLog<DownloadEvent>()
     private let lastNumber = Atomic<UInt64>(1)
 
     /// The status of a download that is in a state.

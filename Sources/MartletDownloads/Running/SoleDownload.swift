@@ -64,16 +64,13 @@ final class SoleDownload: Download.Controller {
             state.isRunning = false
             switch outcome {
             case .success(let result):
-                status.events.add(.finished(result))
-                status.become(.finished(result))
+                status.tell(.finished(result), .finished(result))
                 status.end()
             case .failure(let error as HTTPError):
-                status.events.add(.failed(error))
-                status.become(.failed(error))
+                status.tell(.failed(error), .failed(error))
             case .failure where state.isCancelled: break
             case .failure:
-                status.events.add(.paused)
-                status.become(.paused)
+                status.tell(.paused, .paused)
             }
         }
     }
@@ -111,8 +108,7 @@ final class SoleDownload: Download.Controller {
             return !state.isDiscarded
         }
         guard isFirst else { return }
-        status.events.add(.cancelled)
-        status.become(.cancelled)
+        status.tell(.cancelled, .cancelled)
         status.end()
     }
 

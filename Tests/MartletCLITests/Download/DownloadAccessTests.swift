@@ -2,7 +2,7 @@ import MartletContent
 import MartletURL
 import HTTPTypes
 import Martlet
-import MartletDownloads
+@testable import MartletDownloads
 import Testing
 
 @testable import MartletCLI

@@ -77,7 +77,7 @@ struct DownloadCheckTests {
     private func settle(_ folder: DownloadFolder, at point: UInt64) async -> Bool {
         await eventually {
             guard let name = try? folder.record(), let bytes = try? folder.contents(of: name),
-                let record = try? ResumeRecord(bytes)
+                let record = try? ResumeRecord.decode(bytes)
             else { return false }
             return record.written.ranges.reduce(0) { $0 + $1.byteCount } >= point
         }

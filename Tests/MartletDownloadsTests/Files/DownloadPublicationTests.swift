@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Martlet
-import MartletDownloads
+@testable import MartletDownloads
 import MartletStorage
 import MartletTestSupport
 import Testing

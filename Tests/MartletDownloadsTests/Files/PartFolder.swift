@@ -1,5 +1,5 @@
 import FoundationEssentials
-import MartletDownloads
+@testable import MartletDownloads
 import MartletStorage
 import MartletTesting
 

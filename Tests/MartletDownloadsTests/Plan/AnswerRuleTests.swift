@@ -1,6 +1,6 @@
 import MartletCredentials
 import MartletContent
-import MartletDownloads
+@testable import MartletDownloads
 import MartletWire
 import Testing
 

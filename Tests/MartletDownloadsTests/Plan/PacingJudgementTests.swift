@@ -1,5 +1,5 @@
 import MartletConnections
-import MartletDownloads
+@testable import MartletDownloads
 import Testing
 
 @Suite("Whether a limit of our own holds a download back")

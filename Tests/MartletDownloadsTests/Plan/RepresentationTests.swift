@@ -1,5 +1,5 @@
 import MartletContent
-import MartletDownloads
+@testable import MartletDownloads
 import MartletWire
 import Testing
 

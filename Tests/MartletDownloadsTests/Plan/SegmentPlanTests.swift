@@ -1,4 +1,4 @@
-import MartletDownloads
+@testable import MartletDownloads
 import MartletTestSupport
 import MartletTransport
 import Testing
@@ -314,5 +314,12 @@ struct SegmentPlanTests {
         #expect(plan.writtenCount(before: 10) == 10)
         #expect(plan.writtenCount(before: 15) == 0)
         #expect(plan.writtenCount(before: 0) == 0)
+    }
+}
+
+extension SegmentPlan {
+    /// How many bytes nobody has been asked for; nil where the end is not known.
+    fileprivate var unclaimedCount: UInt64? {
+        total == nil ? nil : missing().reduce(0) { $0 + $1.byteCount }
     }
 }

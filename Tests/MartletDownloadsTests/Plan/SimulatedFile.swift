@@ -1,7 +1,7 @@
 import MartletCaching
 import MartletCore
 import MartletNetwork
-import MartletDownloads
+@testable import MartletDownloads
 import MartletWire
 
 /// A file on a server that does as RFC 9110 says, but for what is set here.

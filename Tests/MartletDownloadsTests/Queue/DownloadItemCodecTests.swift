@@ -1,5 +1,5 @@
 import Martlet
-import MartletDownloads
+@testable import MartletDownloads
 import MartletStorage
 import MartletTesting
 import MartletTestSupport

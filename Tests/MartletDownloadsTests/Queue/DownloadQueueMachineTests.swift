@@ -1,4 +1,4 @@
-import MartletDownloads
+@testable import MartletDownloads
 import MartletTransport
 import Testing
 

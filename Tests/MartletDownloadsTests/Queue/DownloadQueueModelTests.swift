@@ -1,4 +1,4 @@
-import MartletDownloads
+@testable import MartletDownloads
 import MartletTesting
 import MartletTestSupport
 import MartletTransport
@@ -76,7 +76,8 @@ struct DownloadQueueModelTests {
                 let host = "h\(UInt8.random(in: 0..<4, using: &random)):80"
                 let priority = DownloadPriority.allCases.randomElement(using: &random) ?? .low
                 effects = machine.add(
-                    [.init(id: DownloadID(last), host: host, priority: priority)], now: now)
+                    [.init(id: DownloadID(last), host: host, priority: priority, phase: .waiting)],
+                    now: now)
                 model.entries.append(
                     .init(id: DownloadID(last), host: host, priority: priority, phase: .waiting))
                 model.wait(model.entries.count - 1, now)

@@ -1,5 +1,5 @@
 import Martlet
-import MartletDownloads
+@testable import MartletDownloads
 import MartletTestSupport
 import MartletTransport
 import Synchronization
@@ -152,7 +152,7 @@ private final class FakeDownload: DownloadRunning {
 
     var path: FilePath? { known.withLock { $0 } }
 
-    func run(noting: @escaping DownloadJob.Noting) async throws -> DownloadResult {
+    func run(noting: DownloadJob.Noting?) async throws -> DownloadResult {
         if let publication = plan.publication {
             all.change(name) { $0.publications.append(publication) }
             return publication.result
@@ -182,7 +182,7 @@ private final class FakeDownload: DownloadRunning {
                 let result = DownloadResult(
                     path: path ?? "/", byteCount: 100, resumedByteCount: progress.resumedByteCount,
                     receivedByteCount: 100 - progress.resumedByteCount, url: url)
-                try await noting(
+                try await noting?(
                     DownloadPublication(
                         result: result, part: FileMark(number: 7, device: 1, modificationTime: -5)))
                 isFinished = true
