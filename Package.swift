@@ -194,7 +194,8 @@ let package = Package(
         .target(
             name: "MartletTesting",
             dependencies: [
-                "COpenSSL", "MartletWire", "MartletTransport", "MartletStorage", "MartletCore", systemPackage,
+                "COpenSSL", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletCore",
+                systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -225,14 +226,14 @@ let package = Package(
         .target(
             name: "MartletTestSupport",
             dependencies: [
-                "MartletWire", "MartletTransport", "MartletStorage", "MartletCore", "MartletCaching",
-                "MartletTesting",
+                "COpenSSL", "MartletWire", "MartletTransport", "MartletStorage", "MartletCore",
+                "MartletCaching", "MartletTesting",
             ],
             path: "Tests/MartletTestSupport", swiftSettings: strict),
         .testTarget(name: "MartletWireTests", dependencies: ["MartletWire"], swiftSettings: strict),
         .testTarget(
             name: "MartletTransportTests",
-            dependencies: ["MartletTransport", "MartletTesting"],
+            dependencies: ["MartletTransport", "MartletTestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "MartletNetworkTests",

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import MartletURL
 import MartletWire
 
 /// A request as a handler of the test origin sees it; the body is read while the handler runs.
@@ -161,7 +162,7 @@ public struct OriginPeer: Sendable, Hashable {
 
     /// The common name in the client's certificate; `nil` without one.
     public var clientCommonName: String? {
-        CertificateSubject.commonName(inDER: clientCertificate)
+        OriginCertificate.commonName(inDER: clientCertificate)
     }
 }
 
@@ -188,38 +189,6 @@ struct RequestTarget {
     }
 
     var queryItems: [(name: String, value: String)] {
-        (query ?? "").split(separator: "&").map { part in
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let value = pair.count > 1 ? pair[1] : ""
-            return (
-                RequestTarget.decoded(pair[0], plusIsBlank: true),
-                RequestTarget.decoded(value, plusIsBlank: true)
-            )
-        }
-    }
-
-    /// Text with `%XX` decoded; bytes that are not UTF-8 become U+FFFD, and a `%` without two digits stays.
-    static func decoded(_ text: Substring, plusIsBlank: Bool = false) -> String {
-        String(decoding: decodedBytes(text, plusIsBlank: plusIsBlank), as: UTF8.self)
-    }
-
-    private static func decodedBytes(_ text: Substring, plusIsBlank: Bool) -> [UInt8] {
-        let source = Array(text.utf8)
-        var bytes: [UInt8] = []
-        var index = 0
-        while index < source.count {
-            if source[index] == UInt8(ascii: "%"), index + 2 < source.count,
-                let high = ByteClass.hexDigit(source[index + 1]),
-                let low = ByteClass.hexDigit(source[index + 2])
-            {
-                bytes.append(UInt8(high << 4 | low))
-                index += 3
-            } else {
-                let isBlank = plusIsBlank && source[index] == UInt8(ascii: "+")
-                bytes.append(isBlank ? ByteClass.space : source[index])
-                index += 1
-            }
-        }
-        return bytes
+        FormEncoding.decoded(query ?? "").map { ($0.name, $0.value ?? "") }
     }
 }

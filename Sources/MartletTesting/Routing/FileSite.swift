@@ -1,5 +1,6 @@
 import FoundationEssentials
 import MartletTransport
+import MartletURL
 public import SystemPackage
 
 /// The files of a directory, as an origin serves them: with ranges, validators, types by extension, an index
@@ -38,7 +39,7 @@ struct FileSite: Sendable {
             guard request.path.hasSuffix("/") else {
                 return .redirect(to: request.path + "/" + (request.query.map { "?\($0)" } ?? ""), status: 301)
             }
-            return DirectoryListing(path: RequestTarget.decoded(request.path[...]), entries: entries).response
+            return DirectoryListing(path: PercentEncoding.decoded(request.path), entries: entries).response
         case .file(let path, let length, let modified):
             return content(path, length: length, modified: modified).response(to: request)
         }
@@ -63,7 +64,7 @@ struct FileSite: Sendable {
     static func names(in path: String) -> [String]? {
         var names: [String] = []
         for part in path.split(separator: "/") {
-            let name = RequestTarget.decoded(part)
+            let name = PercentEncoding.decoded(String(part))
             if name == "." { continue }
             guard name != "..", !name.utf8.contains(0), !name.utf8.contains(UInt8(ascii: "/")) else {
                 return nil
@@ -185,19 +186,18 @@ struct DirectoryListing {
 
     /// A name as a URL's path has it (RFC 3986 §3.3); slashes stay.
     static func encoded(_ name: String) -> String {
-        let plain = Set("-._~/".utf8)
-        var result = ""
+        var output: [UInt8] = []
         for byte in name.utf8 {
-            let isAlphanumeric =
-                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-            if isAlphanumeric || plain.contains(byte) {
-                result.unicodeScalars.append(Unicode.Scalar(byte))
+            if reserved.contains(byte) {
+                PercentEncoding.append(escaped: byte, to: &output)
             } else {
-                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+                output.append(byte)
             }
         }
-        return result
+        return String(decoding: output, as: UTF8.self)
     }
+
+    private static let reserved = PercentEncoding.EncodeSet("!\"#$%&'()*+,:;<=>?@[\\]^`{|} ")
 }
 
 /// Media types of files by their extensions.

@@ -1,3 +1,5 @@
+import MartletURL
+
 /// Chooses a handler by method and path; the first route that matches wins.
 ///
 /// A pattern is a path in which `{name}` stands for any one segment and `{name...}`, at the end, for all that
@@ -122,7 +124,7 @@ struct RoutePattern: Sendable {
                 guard parts[index] == text else { return nil }
             case .parameter(let name):
                 guard !parts[index].isEmpty else { return nil }
-                parameters[name] = RequestTarget.decoded(parts[index])
+                parameters[name] = PercentEncoding.decoded(String(parts[index]))
             case .rest: break
             }
         }

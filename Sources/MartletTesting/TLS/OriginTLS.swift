@@ -74,6 +74,11 @@ public struct OriginCredentials: Sendable {
         public let certificatePEM: String
         /// The private key, not encrypted.
         public let privateKeyPEM: String
+
+        init(_ certificate: OriginCertificate) {
+            certificatePEM = certificate.certificatePEM
+            privateKeyPEM = certificate.privateKeyPEM
+        }
     }
 
     /// The certificate of the origin's authority in PEM: what clients are told to trust.
@@ -87,57 +92,36 @@ public struct OriginCredentials: Sendable {
 
     /// Makes keys and certificates, which takes a few milliseconds of computing: run it on a worker.
     init(_ settings: OriginTLS) throws(TLSError) {
-        let authority = try CertificateAuthority()
-        let stranger = try CertificateAuthority(commonName: "Martlet unknown test authority")
-        let template = OriginCredentials.template(of: settings)
-        let server: IssuedCertificate =
-            switch settings.certificate {
-            case .selfSigned: try CertificateAuthority.selfSigned(template)
-            case .unknownAuthority: try stranger.issue(template)
-            default: try authority.issue(template)
-            }
-        authorityPEM = authority.rootPEM
-        clientIdentity = OriginCredentials.identity(try authority.issue(.client("martlet test client")))
-        strangerIdentity = OriginCredentials.identity(try stranger.issue(.client("martlet test stranger")))
-        var context = TLSServerSettings(identity: server.identity)
+        let month = -3600...30 * 86_400
+        let authority = try OriginCertificate(.authority, "Martlet test authority", validity: month)
+        let stranger = try OriginCertificate(.authority, "Martlet unknown test authority", validity: month)
+        var names = ["localhost", "127.0.0.1", "::1"] + settings.additionalNames
+        var (validity, issuer) = (-3600...86_400, Optional(authority))
+        switch settings.certificate {
+        case .trusted: break
+        case .expired: validity = -2 * 86_400 ... -86_400
+        case .notYetValid: validity = 86_400...2 * 86_400
+        case .wrongName: names = ["wrong.example"]
+        case .unknownAuthority: issuer = stranger
+        case .selfSigned: issuer = nil
+        }
+        let server = try OriginCertificate(
+            .server, "localhost", names: names, validity: validity, issuer: issuer)
+        authorityPEM = authority.certificatePEM
+        clientIdentity = Identity(try OriginCertificate(.client, "martlet test client", issuer: authority))
+        strangerIdentity = Identity(try OriginCertificate(.client, "martlet test stranger", issuer: stranger))
+        var context = TLSServerSettings(
+            identity: TLSIdentity(
+                certificateChain: .text(server.certificatePEM), privateKey: .text(server.privateKeyPEM)))
         context.minimumVersion = settings.minimumVersion
         context.maximumVersion = settings.maximumVersion
         context.applicationProtocols = settings.applicationProtocols
         context.issuesTickets = settings.issuesTickets
         if settings.demandsClientCertificate {
-            context.clientAuthority = .text(authority.rootPEM)
+            context.clientAuthority = .text(authorityPEM)
             context.requiresClientCertificate = true
         }
         self.context = try TLSContext.server(context)
-    }
-
-    private static func identity(_ issued: IssuedCertificate) -> Identity {
-        Identity(certificatePEM: issued.certificateChainPEM, privateKeyPEM: issued.privateKeyPEM)
-    }
-
-    private static func template(of settings: OriginTLS) -> CertificateTemplate {
-        var template = CertificateTemplate.loopback
-        for name in settings.additionalNames {
-            if SocketAddress(literal: name, port: 0) == nil {
-                template.hostNames.append(name)
-            } else {
-                template.addresses.append(name)
-            }
-        }
-        let day = Duration.seconds(86_400)
-        switch settings.certificate {
-        case .expired:
-            template.notBefore = .zero - day - day
-            template.notAfter = .zero - day
-        case .notYetValid:
-            template.notBefore = day
-            template.notAfter = day + day
-        case .wrongName:
-            template.hostNames = ["wrong.example"]
-            template.addresses = []
-        case .trusted, .unknownAuthority, .selfSigned: break
-        }
-        return template
     }
 }
 
@@ -177,55 +161,5 @@ struct OriginHandshake: Sendable {
             isResumed: information.tls?.isResumed ?? false,
             applicationProtocol: information.tls?.applicationProtocol, serverName: serverName,
             clientCertificate: information.tls?.peerCertificate ?? [])
-    }
-}
-
-/// Finds the subject's common name in a certificate (RFC 5280 §4.1) without verifying anything: TLS did that.
-enum CertificateSubject {
-    /// The last common name of the subject; `nil` when there is none or the bytes are no certificate.
-    static func commonName(inDER der: [UInt8]) -> String? {
-        var outer = Elements(der[...])
-        guard let certificate = outer.next(), certificate.tag == 0x30 else { return nil }
-        var inner = Elements(certificate.content)
-        guard let body = inner.next(), body.tag == 0x30 else { return nil }
-        // Version, serial number, signature, issuer, validity, subject: the version may be missing.
-        let parts = Array(Elements(body.content))
-        let subjectIndex = parts.first?.tag == 0xA0 ? 5 : 4
-        guard parts.count > subjectIndex, parts[subjectIndex].tag == 0x30 else { return nil }
-        var name: String?
-        for set in Elements(parts[subjectIndex].content) {
-            for attribute in Elements(set.content) {
-                var pair = Elements(attribute.content)
-                guard let type = pair.next(), let value = pair.next() else { continue }
-                // 2.5.4.3: id-at-commonName.
-                if type.tag == 0x06, type.content.elementsEqual([0x55, 0x04, 0x03]) {
-                    name = String(decoding: value.content, as: UTF8.self)
-                }
-            }
-        }
-        return name
-    }
-
-    /// The elements of a DER sequence (X.690), up to the first that is malformed.
-    private struct Elements: Sequence, IteratorProtocol {
-        private var rest: ArraySlice<UInt8>
-
-        init(_ bytes: ArraySlice<UInt8>) {
-            rest = bytes
-        }
-
-        mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
-            guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
-            var length = Int(first)
-            if first >= 0x80 {
-                let count = Int(first & 0x7F)
-                guard (1...4).contains(count), rest.count >= count else { return nil }
-                length = rest.prefix(count).reduce(0) { $0 << 8 | Int($1) }
-                rest = rest.dropFirst(count)
-            }
-            guard rest.count >= length else { return nil }
-            defer { rest = rest.dropFirst(length) }
-            return (tag, rest.prefix(length))
-        }
     }
 }

@@ -1,4 +1,5 @@
 import Martlet
+import MartletTestSupport
 import MartletTesting
 import MartletTransport
 import Testing

@@ -1,4 +1,4 @@
-import MartletTesting
+import MartletTestSupport
 import MartletTransport
 
 /// One authority for all tests, and contexts made with it.

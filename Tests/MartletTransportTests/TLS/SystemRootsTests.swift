@@ -1,4 +1,4 @@
-import MartletTesting
+import MartletTestSupport
 import Testing
 
 @testable import MartletTransport

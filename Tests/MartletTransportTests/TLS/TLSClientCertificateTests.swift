@@ -1,4 +1,4 @@
-import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import Testing
 

@@ -1,5 +1,5 @@
 import Glibc
-import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import Testing
 
