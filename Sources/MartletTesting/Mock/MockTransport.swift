@@ -28,8 +28,7 @@ public struct MockTransport: Sendable {
     /// A transport that plays scripts made elsewhere; else as ``init(scripts:)-(ServerScript...)``.
     public init(scripts: [ServerScript]) {
         service = OriginService(
-            conduct: .scripts(scripts.isEmpty ? [ServerScript([])] : scripts), limits: OriginLimits(),
-            context: nil)
+            conduct: OriginConduct(scripts: scripts), limits: OriginLimits(), context: nil)
     }
 
     /// What happened so far.

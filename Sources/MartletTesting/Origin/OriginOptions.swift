@@ -69,6 +69,9 @@ enum OriginConduct: Sendable {
     case handler(OriginHandler)
     /// It plays scripts: the first connection the first one, and so on; the last one again and again.
     case scripts([ServerScript])
+
+    /// Plays scripts; without any, each connection is closed at once.
+    init(scripts: [ServerScript]) { self = .scripts(scripts.isEmpty ? [ServerScript([])] : scripts) }
 }
 
 /// Why the test origin, or what a handler asked of it, failed.

@@ -1,28 +1,14 @@
 import MartletTransport
-import Synchronization
 
 /// Serves connections wherever they come from, and owns them: none outlives ``stop()``.
 final class OriginService: Sendable {
-    private struct Connection {
-        /// Ends the connection at once; any thread may call it.
-        var end: @Sendable () -> Void
-        var task: Task<Void, Never>
-    }
-
-    private struct State {
-        var connections: [Int: Connection] = [:]
-        var isStopped = false
-    }
-
     let ledger: OriginLedger
     let signals = OriginSignals()
     private let conduct: OriginConduct
     private let limits: OriginLimits
     private let handshake: OriginHandshake
     private let clock = OriginClock()
-    /// Guards the register of connections; touched by their tasks, the accepting task, and whoever stops the
-    /// origin.
-    private let state = Mutex(State())
+    private let register = ConnectionRegister()
 
     init(conduct: OriginConduct, limits: OriginLimits, context: TLSContext?) {
         self.conduct = conduct
@@ -31,12 +17,7 @@ final class OriginService: Sendable {
         handshake = OriginHandshake(context: context, timeout: limits.handshakeTimeout)
     }
 
-    deinit {
-        for connection in state.withLock({ $0.connections.values }) {
-            connection.end()
-            connection.task.cancel()
-        }
-    }
+    deinit { register.endAll() }
 
     // MARK: Connections
 
@@ -67,24 +48,11 @@ final class OriginService: Sendable {
         _ body: @escaping @Sendable (OriginService, Int) async -> Void
     ) {
         let number = ledger.connectionOpened()
-        let isTaken = state.withLock { state in
-            if state.isStopped { return false }
-            // Unstructured, since connections end in any order; `stop` cancels them and waits for them.
-            let task = Task {
-                await body(self, number)
-                self.finished(number)
-            }
-            state.connections[number] = Connection(end: end, task: task)
-            return true
+        let isTaken = register.start(number, end: end) {
+            await body(self, number)
+            self.ledger.connectionClosed(number)
         }
-        if isTaken { return }
-        end()
-        ledger.connectionClosed(number)
-    }
-
-    private func finished(_ number: Int) {
-        state.withLock { _ = $0.connections.removeValue(forKey: number) }
-        ledger.connectionClosed(number)
+        if !isTaken { ledger.connectionClosed(number) }
     }
 
     private func serve(_ stream: any ByteStream, socket: Socket?, peer: OriginPeer) async {
@@ -95,7 +63,7 @@ final class OriginService: Sendable {
             let connection = OriginConnection(
                 channel: channel, handler: handler, limits: limits, ledger: ledger, clock: clock, peer: peer
             ) { [weak self] in
-                self?.cancel(number)
+                self?.register.cancel(number)
             }
             await connection.serve()
         case .scripts(let scripts):
@@ -104,30 +72,11 @@ final class OriginService: Sendable {
         }
     }
 
-    private func cancel(_ number: Int) {
-        let task = state.withLock { $0.connections[number]?.task }
-        task?.cancel()
-    }
-
     // MARK: Ending
 
     /// Ends every open connection at once, whatever it is doing, and goes on serving new ones.
-    func endConnections() {
-        let connections = state.withLock { Array($0.connections.values) }
-        for connection in connections {
-            connection.end()
-            connection.task.cancel()
-        }
-    }
+    func endConnections() { register.endAll() }
 
     /// Ends every connection, takes no more, and waits until all their tasks are over.
-    func stop() async {
-        state.withLock { $0.isStopped = true }
-        while true {
-            let tasks = state.withLock { $0.connections.values.map(\.task) }
-            if tasks.isEmpty { return }
-            endConnections()
-            for task in tasks { await task.value }
-        }
-    }
+    func stop() async { await register.stop() }
 }

@@ -45,7 +45,7 @@ public final class TestOrigin: Sendable {
     public static func start(
         _ options: OriginOptions = .plain, scripts: [ServerScript]
     ) async throws -> TestOrigin {
-        try await TestOrigin(options, conduct: .scripts(scripts.isEmpty ? [ServerScript([])] : scripts))
+        try await TestOrigin(options, conduct: OriginConduct(scripts: scripts))
     }
 
     private init(_ options: OriginOptions, conduct: OriginConduct) async throws {
@@ -77,7 +77,7 @@ public final class TestOrigin: Sendable {
         socketPath =
             if case .unix(let path) = options.binding, !path.hasPrefix("@") { path } else { nil }
         // Unstructured, since it lives until the origin stops; it holds no reference to the origin.
-        accepting = Task { await TestOrigin.accept(from: listener, loop: loop, into: service) }
+        accepting = Task { await listener.acceptAll(on: loop) { service.take($0) } }
     }
 
     deinit {
@@ -98,22 +98,6 @@ public final class TestOrigin: Sendable {
             }
         guard let address else { throw .invalidAddress(text) }
         return address
-    }
-
-    private static func accept(from listener: Listener, loop: EventLoop, into service: OriginService) async {
-        while true {
-            do throws(TransportError) {
-                service.take(try await listener.accept(loop: loop))
-            } catch {
-                // Without a descriptor left the connection stays in the queue, until one is free.
-                guard case .system = error else { return }
-                do {
-                    try await Task.sleep(for: .milliseconds(10))
-                } catch {
-                    return
-                }
-            }
-        }
     }
 
     // MARK: Scoped use

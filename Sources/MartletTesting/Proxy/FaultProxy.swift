@@ -14,22 +14,11 @@ import Synchronization
 /// }
 /// ```
 public final class FaultProxy: Sendable, CustomStringConvertible {
-    private struct Link {
-        /// Ends the connection at once; any thread may call it.
-        var end: @Sendable () -> Void
-        var task: Task<Void, Never>
-    }
-
-    private struct State {
-        var links: [Int: Link] = [:]
-        var counts = FaultCounts()
-        var isStopped = false
-    }
-
-    /// What the proxy's tasks share; they hold no reference to the proxy itself.
+    /// The parts that the proxy's tasks share; they hold no reference to the proxy itself.
     private final class Shared: Sendable {
-        /// Guards the register of connections and the counts: accepting task, connections' tasks, whoever looks or stops.
-        let state = Mutex(State())
+        let register = ConnectionRegister()
+        /// Guards the counts: accepting task, connections' tasks, whoever looks.
+        let counts = Mutex(FaultCounts())
     }
 
     /// The seed of all faults; given again, the same ones happen again.
@@ -103,7 +92,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         let dialer = Dialer(settings: settings, loop: loop)
         // Unstructured, since it lives until the proxy stops; it holds no reference to the proxy.
         accepting = Task {
-            await FaultProxy.accept(from: listener, loop: loop) { socket in
+            await listener.acceptAll(on: loop) { socket in
                 FaultProxy.take(socket, shared, dialer, destination, options, seed)
             }
         }
@@ -112,7 +101,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     deinit {
         listener.close()
         accepting.cancel()
-        FaultProxy.endAll(shared, isStopped: true)
+        shared.register.endAll(isFinal: true)
     }
 
     private static var environmentSeed: UInt64? {
@@ -142,46 +131,21 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
 
     // MARK: Connections
 
-    private static func accept(
-        from listener: Listener, loop: EventLoop, _ take: @Sendable (Socket) -> Void
-    ) async {
-        while true {
-            do throws(TransportError) {
-                take(try await listener.accept(loop: loop))
-            } catch {
-                // Without a descriptor left the connection stays in the queue, until one is free.
-                guard case .system = error else { return }
-                do {
-                    try await Task.sleep(for: .milliseconds(10))
-                } catch {
-                    return
-                }
-            }
-        }
-    }
-
     private static func take(
         _ socket: Socket, _ shared: Shared, _ dialer: Dialer, _ destination: Destination,
         _ options: FaultOptions, _ seed: UInt64
     ) {
-        let isTaken = shared.state.withLock { state in
-            if state.isStopped { return false }
-            state.counts.connections += 1
-            state.counts.openConnections += 1
-            let number = state.counts.connections
-            // Unstructured, since connections end in any order; `stop` ends them and waits for them.
-            let task = Task {
-                let machine = FaultMachine(options: options, seed: seed, connection: number)
-                await serve(socket, number, shared, dialer, destination, options, machine)
-                shared.state.withLock { state in
-                    state.links[number] = nil
-                    state.counts.openConnections -= 1
-                }
-            }
-            state.links[number] = Link(end: { socket.close() }, task: task)
-            return true
+        let number = shared.counts.withLock { counts in
+            counts.connections += 1
+            counts.openConnections += 1
+            return counts.connections
         }
-        if !isTaken { socket.close() }
+        let isTaken = shared.register.start(number, end: { socket.close() }) {
+            let machine = FaultMachine(options: options, seed: seed, connection: number)
+            await serve(socket, number, shared, dialer, destination, options, machine)
+            shared.counts.withLock { $0.openConnections -= 1 }
+        }
+        if !isTaken { shared.counts.withLock { $0.openConnections -= 1 } }
     }
 
     private static func serve(
@@ -194,31 +158,16 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
             let deadline = MonotonicTime.now().advanced(by: .seconds(120))
             origin = try await dialer.dial(destination, until: deadline).stream
         } catch {
-            shared.state.withLock { $0.counts.unreachable += 1 }
+            shared.counts.withLock { $0.unreachable += 1 }
             return client.reset()
         }
         let connection = ProxyConnection(
             client: client, origin: origin, options: options, machine: machine
         ) { change in
-            shared.state.withLock { change(&$0.counts) }
+            shared.counts.withLock { change(&$0) }
         }
-        let isStopped = shared.state.withLock { state in
-            state.links[number]?.end = { connection.end() }
-            return state.isStopped
-        }
-        if isStopped { connection.end() }
+        shared.register.setEnd(of: number) { connection.end() }
         await connection.run()
-    }
-
-    private static func endAll(_ shared: Shared, isStopped: Bool) {
-        let links = shared.state.withLock { state in
-            if isStopped { state.isStopped = true }
-            return Array(state.links.values)
-        }
-        for link in links {
-            link.end()
-            link.task.cancel()
-        }
     }
 
     // MARK: Ending
@@ -228,23 +177,18 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         listener.close()
         accepting.cancel()
         await accepting.value
-        while true {
-            let tasks = shared.state.withLock { $0.links.values.map(\.task) }
-            FaultProxy.endAll(shared, isStopped: true)
-            if tasks.isEmpty { return }
-            for task in tasks { await task.value }
-        }
+        await shared.register.stop()
     }
 
     /// Ends every open connection at once and goes on listening.
     public func endConnections() {
-        FaultProxy.endAll(shared, isStopped: false)
+        shared.register.endAll()
     }
 
     // MARK: Looking
 
     /// What it has done so far.
-    public var counts: FaultCounts { shared.state.withLock { $0.counts } }
+    public var counts: FaultCounts { shared.counts.withLock { $0 } }
 
     /// The port it listens on.
     public var port: Int { listener.address.port ?? 0 }

@@ -119,7 +119,6 @@ public final class OriginLedger: Sendable {
         for awaited: String, within limit: Duration,
         until isMet: @escaping @Sendable (borrowing State) -> Bool
     ) async throws {
-        let loop = try EventLoop.shared.get()
         let event = OneShot<Void>()
         let key = state.withLock { state -> Int? in
             if isMet(state) { return nil }
@@ -128,23 +127,12 @@ public final class OriginLedger: Sendable {
             return state.lastWaiter
         }
         guard let key else { return }
-        let outcome = await event.waitUnlessCancelled(
-            until: MonotonicTime.now().advanced(by: limit), on: loop)
-        switch outcome {
-        case .value: return
-        case .interrupted:
-            _ = state.withLock { $0.waiters.removeValue(forKey: key) }
-            throw CancellationError()
-        case .timedOut:
-            let counts = state.withLock { state in
-                state.waiters.removeValue(forKey: key)
-                return state.counts
-            }
-            throw OriginError.timedOut(
-                waitingFor: "\(awaited); there were \(counts.connections) connections "
-                    + "(\(counts.openConnections) open), \(counts.requests) requests, "
-                    + "\(counts.bytesReceived) bytes")
-        }
+        defer { state.withLock { _ = $0.waiters.removeValue(forKey: key) } }
+        guard try await !event.isFulfilled(within: limit) else { return }
+        throw OriginError.timedOut(
+            waitingFor: "\(awaited); there were \(counts.connections) connections "
+                + "(\(counts.openConnections) open), \(counts.requests) requests, "
+                + "\(counts.bytesReceived) bytes")
     }
 
     // MARK: Writing
@@ -216,6 +204,19 @@ public final class OriginLedger: Sendable {
         update { state in
             let room = OriginLedger.transcriptLimit - (state.transcripts[number]?.bytes.count ?? 0)
             state.transcripts[number]?.bytes += bytes.prefix(max(0, room))
+        }
+    }
+}
+
+extension OneShot<Void> {
+    /// Waits until it is fulfilled, or for so long.
+    /// - Returns: Whether it was fulfilled.
+    func isFulfilled(within limit: Duration) async throws -> Bool {
+        let loop = try EventLoop.shared.get()
+        switch await waitUnlessCancelled(until: MonotonicTime.now().advanced(by: limit), on: loop) {
+        case .value: return true
+        case .interrupted: throw CancellationError()
+        case .timedOut: return false
         }
     }
 }

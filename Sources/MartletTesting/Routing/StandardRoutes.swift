@@ -60,14 +60,10 @@ public struct StandardRoutes: Sendable {
         router.any("/upload", .upload)
         router.any("/headers", .headers)
         router.any("/count", .counter())
-        router.any("/status/{code}") { request in
-            guard let code = request.number(of: "code"), (200...999).contains(code) else {
-                return StandardRoutes.notANumber(request)
-            }
-            return .text("\(code) \(StatusPhrase.of(code))\n", status: code)
+        router.on(nil, "/status/{number}", in: 200...999) { _, code in
+            .text("\(code) \(StatusPhrase.of(code))\n", status: code)
         }
-        router.any("/redirect/{count}") { request in
-            guard let count = request.number(of: "count") else { return StandardRoutes.notANumber(request) }
+        router.on(nil, "/redirect/{number}") { request, count in
             let status = request.queryValue(of: "status").flatMap { Int($0) } ?? 302
             guard count > 0 else { return .text("arrived\n") }
             let query = request.query.map { "?\($0)" } ?? ""
@@ -83,13 +79,11 @@ public struct StandardRoutes: Sendable {
         router.get("/json", .fixed(.json(text: StandardRoutes.document)))
         router.get("/gzip", .fixed(.encoded(StoredCoding.gzip(StandardRoutes.text), coding: "gzip")))
         router.get("/deflate", .fixed(.encoded(StoredCoding.zlib(StandardRoutes.text), coding: "deflate")))
-        router.get("/bytes/{count}") { request in
-            guard let count = request.number(of: "count") else { return StandardRoutes.notANumber(request) }
-            return OriginContent(body: .pattern(UInt64(count)), entityTag: "\"pattern-\(count)\"")
+        router.on("GET", "/bytes/{number}") { request, count in
+            OriginContent(body: .pattern(UInt64(count)), entityTag: "\"pattern-\(count)\"")
                 .response(to: request)
         }
-        router.get("/chunked/{count}") { request in
-            guard let count = request.number(of: "count") else { return StandardRoutes.notANumber(request) }
+        router.on("GET", "/chunked/{number}") { request, count in
             let size = request.queryValue(of: "size").flatMap { Int($0) } ?? 4096
             return OriginResponse.pattern(UInt64(count)).with {
                 $0.framing = .chunked(size: max(1, size))
@@ -99,14 +93,10 @@ public struct StandardRoutes: Sendable {
     }
 
     private func addTiming(to router: inout OriginRouter) {
-        router.any("/delay/{milliseconds}") { request in
-            guard let delay = request.number(of: "milliseconds"), delay <= 86_400_000 else {
-                return StandardRoutes.notANumber(request)
-            }
-            return .text("waited \(delay) ms\n").with { $0.delay = .milliseconds(delay) }
+        router.on(nil, "/delay/{number}", in: 0...86_400_000) { _, delay in
+            .text("waited \(delay) ms\n").with { $0.delay = .milliseconds(delay) }
         }
-        router.get("/drip/{count}") { request in
-            guard let count = request.number(of: "count") else { return StandardRoutes.notANumber(request) }
+        router.on("GET", "/drip/{number}") { request, count in
             let rate = request.queryValue(of: "rate").flatMap { Int($0) } ?? 10
             return OriginResponse.pattern(UInt64(count)).with { $0.pacing = .bytesPerSecond(rate) }
         }
@@ -115,10 +105,10 @@ public struct StandardRoutes: Sendable {
     private func addFaults(to router: inout OriginRouter) {
         router.any("/stall", .fault(OriginFault(.stall)))
         router.any("/reset", .fault(OriginFault(.reset)))
-        addFault("/stall/{count}", .stall, to: &router) { _ in }
-        addFault("/reset/{count}", .reset, to: &router) { _ in }
-        addFault("/truncate/{count}", .close, to: &router) { _ in }
-        addFault("/cut/{count}", .cut, to: &router) { $0.framing = .untilClose }
+        addFault("/stall/{number}", .stall, to: &router) { _ in }
+        addFault("/reset/{number}", .reset, to: &router) { _ in }
+        addFault("/truncate/{number}", .close, to: &router) { _ in }
+        addFault("/cut/{number}", .cut, to: &router) { $0.framing = .untilClose }
     }
 
     /// Adds a route whose body of twice the number of bytes goes wrong in the middle.
@@ -126,20 +116,14 @@ public struct StandardRoutes: Sendable {
         _ pattern: String, _ kind: OriginFault.Kind, to router: inout OriginRouter,
         _ change: @escaping @Sendable (inout OriginResponse) -> Void
     ) {
-        router.get(pattern) { request in
-            guard let number = request.number(of: "count"), let count = UInt64(exactly: number),
-                count <= UInt64(Int32.max)
-            else { return StandardRoutes.notANumber(request) }
+        router.on("GET", pattern, in: 0...Int(Int32.max)) { request, number in
+            let count = UInt64(number)
             var response = OriginResponse.pattern(max(1, 2 * count))
             response.fault = OriginFault(kind, afterBodyBytes: count)
             if request.queryItems.contains(where: { $0.name == "chunked" }) { response.framing = .chunked() }
             change(&response)
             return response
         }
-    }
-
-    private static func notANumber(_ request: OriginRequest) -> OriginResponse {
-        .text("\(request.path): a number is missing or out of range\n", status: 400)
     }
 
     private static let document = """
@@ -157,5 +141,21 @@ public struct StandardRoutes: Sendable {
             body: .text(
                 "<!doctype html>\n<title>Martlet test origin</title>\n<h1>Martlet test origin</h1>\n<ul>\n"
                     + lines.joined() + "</ul>\n"))
+    }
+}
+
+extension OriginRouter {
+    /// Adds a route whose placeholder `{number}` stands for a number in a range; other paths are a 400.
+    fileprivate mutating func on(
+        _ method: String?, _ pattern: String, in range: ClosedRange<Int> = 0...Int.max,
+        _ respond: @escaping @Sendable (OriginRequest, Int) -> OriginResponse
+    ) {
+        let handler = OriginHandler { request in
+            guard let number = request.number(of: "number"), range.contains(number) else {
+                return .text("\(request.path): a number is missing or out of range\n", status: 400)
+            }
+            return respond(request, number)
+        }
+        on(method, pattern, handler)
     }
 }

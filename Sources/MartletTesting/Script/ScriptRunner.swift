@@ -215,7 +215,6 @@ public final class OriginSignals: Sendable {
     /// Waits for a signal.
     /// - Throws: ``OriginError/timedOut(waitingFor:)`` after the limit, `CancellationError`.
     public func wait(for name: String, within limit: Duration = .seconds(120)) async throws {
-        let loop = try EventLoop.shared.get()
         let event = OneShot<Void>()
         let isRaised = state.withLock { state in
             if state.raised.contains(name) { return true }
@@ -223,15 +222,8 @@ public final class OriginSignals: Sendable {
             return false
         }
         if isRaised { return }
-        let outcome = await event.waitUnlessCancelled(
-            until: MonotonicTime.now().advanced(by: limit), on: loop)
-        switch outcome {
-        case .value: return
-        case .interrupted, .timedOut:
-            state.withLock { state in
-                state.waiters[name]?.removeAll { $0 === event }
-            }
-            if case .interrupted = outcome { throw CancellationError() }
+        defer { state.withLock { $0.waiters[name]?.removeAll { $0 === event } } }
+        guard try await event.isFulfilled(within: limit) else {
             throw OriginError.timedOut(waitingFor: "the signal \(name)")
         }
     }
