@@ -21,23 +21,23 @@ public struct HTTPURL: Hashable, Sendable {
     let components: Components
 
     /// The scheme.
-    public var scheme: Scheme { components.scheme }
+    public var scheme: Scheme { components.parts.scheme }
     /// The host in ASCII and lower case: a name with A-labels, a dotted quad, or an IPv6 address without
     /// brackets in the form of RFC 5952. A trailing dot is kept, as in the WHATWG URL Standard.
-    public var host: String { components.host }
+    public var host: String { components.parts.host }
     /// The port as written, 1–65535; nil when none was written or it is the scheme's default.
-    public var explicitPort: Int? { components.explicitPort }
+    public var explicitPort: Int? { components.parts.explicitPort }
     /// The path, percent-encoded, beginning with `/`.
-    public var path: String { components.path }
+    public var path: String { components.parts.path }
     /// The query, percent-encoded, without `?`; nil when there is none, which differs from an empty one.
-    public var query: String? { components.query }
+    public var query: String? { components.parts.query }
     /// The fragment, percent-encoded, without `#`; it never goes over the wire.
-    public var fragment: String? { components.fragment }
+    public var fragment: String? { components.parts.fragment }
 
     /// What kind of host ``host`` is.
-    package var hostKind: HostKind { components.hostKind }
+    package var hostKind: HostKind { components.parts.hostKind }
     /// The user name and password in their percent-encoded form.
-    package var userInfo: UserInfo? { components.userInfo }
+    package var userInfo: UserInfo? { components.parts.userInfo }
 
     /// The kinds of host.
     package enum HostKind: Hashable, Sendable {
@@ -92,14 +92,17 @@ public struct HTTPURL: Hashable, Sendable {
     /// An address of components that are already in their final form.
     package init(
         scheme: Scheme, userInfo: UserInfo?, host: String, hostKind: HostKind, explicitPort: Int?,
-        path: String,
-        query: String?, fragment: String?
+        path: String, query: String?, fragment: String?
     ) {
-        components = Components(
-            scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind,
-            explicitPort: explicitPort == scheme.defaultPort ? nil : explicitPort, path: path, query: query,
-            fragment: fragment)
+        self.init(
+            Parts(
+                scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind,
+                explicitPort: explicitPort == scheme.defaultPort ? nil : explicitPort, path: path,
+                query: query,
+                fragment: fragment))
     }
+
+    init(_ parts: Parts) { components = Components(parts) }
 }
 
 extension HTTPURL {

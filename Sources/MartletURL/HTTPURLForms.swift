@@ -29,37 +29,21 @@ extension HTTPURL {
     public var hostFieldValue: String { components.hostFieldValue }
 
     /// The whole address, password and fragment included. Keep it out of logs: ``redacted`` is for those.
-    public var absoluteString: String {
-        let credentials = userInfo.map { info in
-            info.password.map { "\(info.user):\($0)@" } ?? "\(info.user)@"
-        }
-        return serialized(credentials: credentials ?? "")
-    }
+    public var absoluteString: String { serialized { $0 } }
 
     /// The whole address with the password, if any, replaced by `***`.
-    public var redacted: String {
-        let credentials = userInfo.map { info in
-            info.password == nil ? "\(info.user)@" : "\(info.user):***@"
-        }
-        return serialized(credentials: credentials ?? "")
-    }
+    public var redacted: String { serialized { _ in "***" } }
 
     /// The same address without user name and password.
     public var withoutUserInfo: HTTPURL {
-        guard userInfo != nil else { return self }
-        return HTTPURL(
-            scheme: scheme, userInfo: nil, host: host, hostKind: hostKind, explicitPort: explicitPort,
-            path: path,
-            query: query, fragment: fragment)
+        userInfo == nil ? self : with { $0.userInfo = nil }
     }
 
     /// The same address with another's fragment when it has none itself: what a redirect does (RFC 9110
     /// §10.2.2).
     package func inheritingFragment(of other: HTTPURL) -> HTTPURL {
         guard fragment == nil, let inherited = other.fragment else { return self }
-        return HTTPURL(
-            scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind, explicitPort: explicitPort,
-            path: path, query: query, fragment: inherited)
+        return with { $0.fragment = inherited }
     }
 
     /// The same address with items added to the end of its query.
@@ -84,9 +68,7 @@ extension HTTPURL {
         guard !query.isEmpty else { return self }
         let added = PercentEncoding.encoded(ArraySlice(query.utf8), set: PercentEncoding.querySet)
         let joined = self.query.map { $0.isEmpty ? added : "\($0)&\(added)" } ?? added
-        let result = HTTPURL(
-            scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind, explicitPort: explicitPort,
-            path: path, query: joined, fragment: fragment)
+        let result = with { $0.query = joined }
         guard result.serializedLength <= HTTPURL.lengthLimit else {
             let kept = absoluteForm.count
             throw ParseError(
@@ -104,7 +86,11 @@ extension HTTPURL {
         return fixed + credentials + (query?.utf8.count ?? 0) + (fragment?.utf8.count ?? 0)
     }
 
-    private func serialized(credentials: String) -> String {
+    private func serialized(password: (String) -> String) -> String {
+        let credentials =
+            userInfo.map { info in
+                info.password.map { "\(info.user):\(password($0))@" } ?? "\(info.user)@"
+            } ?? ""
         let suffix = fragment.map { "#\($0)" } ?? ""
         return "\(scheme)://\(credentials)\(hostFieldValue)\(requestTarget)\(suffix)"
     }

@@ -38,25 +38,17 @@ struct URLParser {
     mutating func reference(base: HTTPURL) throws(URLFault) -> HTTPURL {
         if let scheme = try scheme() { return try afterScheme(scheme) }
         if bytes.starts(with: "//".utf8) { return try afterScheme(base.scheme) }
-        let path: String
-        var query = base.query
+        var parts = base.components.parts
         switch bytes.first {
-        case nil, UInt8(ascii: "#"):
-            path = base.path
-        case UInt8(ascii: "?"):
-            path = base.path
-            query = readQuery()
-        case UInt8(ascii: "/"):
-            path = readPath(after: [])
-            query = readQuery()
-        default:
-            path = readPath(after: URLPath.directory(of: base.path))
-            query = readQuery()
+        case nil, UInt8(ascii: "#"): break
+        case UInt8(ascii: "?"): parts.query = readQuery()
+        case let first:
+            let folder = first == UInt8(ascii: "/") ? [] : URLPath.directory(of: base.path)
+            parts.path = readPath(after: folder)
+            parts.query = readQuery()
         }
-        return try checkedLength(
-            HTTPURL(
-                scheme: base.scheme, userInfo: base.userInfo, host: base.host, hostKind: base.hostKind,
-                explicitPort: base.explicitPort, path: path, query: query, fragment: readFragment()))
+        parts.fragment = readFragment()
+        return try checkedLength(HTTPURL(parts))
     }
 
     /// The scheme, if the input has one, with the position behind its colon (RFC 3986 §3.1).
