@@ -5,7 +5,7 @@ public import MartletCore
 /// Lines are handed out without their ending, and the first without a UTF-8 byte order mark. It keeps what has come of
 /// the line that is not complete and what was not yet asked for; its work is linear in the bytes. A line beyond the limit
 /// is an error that stays: it stops a peer that never ends a line from filling the memory.
-package struct LineParser: Sendable {
+package struct LineParser: PieceParser {
     /// What ends a line.
     package enum Ending: Hashable, Sendable {
         /// LF, or CR LF. A CR alone belongs to the line.
@@ -22,6 +22,8 @@ package struct LineParser: Sendable {
         /// The error of that limit.
         package init(limit: Int) { self.limit = limit }
     }
+
+    static let tooLarge = "a line is longer"
 
     private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
@@ -140,19 +142,11 @@ extension ResponseBody {
         /// A line.
         public typealias Element = String
 
-        let body: ResponseBody
-        let limit: ByteCount
+        fileprivate let pass: ParsedBody<LineParser>
 
         /// One pass over the lines.
         public struct Iterator: AsyncIteratorProtocol {
-            private let reader: BodyReader
-            private var parser: LineParser
-            private var isEnded = false
-
-            init(_ lines: Lines) {
-                reader = lines.body.reader
-                parser = LineParser(ending: .lineFeed, limit: lines.limit.bytes)
-            }
+            fileprivate var pass: ParsedBody<LineParser>
 
             /// The next line; `nil` at the end.
             ///
@@ -163,22 +157,7 @@ extension ResponseBody {
             }
 
             /// The same as it came, in whatever encoding.
-            package mutating func nextBytes() async throws -> [UInt8]? {
-                do {
-                    while true {
-                        if let line = try parser.next() { return line }
-                        if isEnded { return nil }
-                        if let piece = try await reader.next() {
-                            parser.feed(piece)
-                        } else {
-                            isEnded = true
-                            return try parser.rest()
-                        }
-                    }
-                } catch let error as LineParser.TooLong {
-                    throw reader.limitExceeded("a line is longer than the limit of \(error.limit) bytes")
-                }
-            }
+            package mutating func nextBytes() async throws -> [UInt8]? { try await pass.next() }
 
             /// The next line; `nil` at the end.
             public mutating func next(
@@ -189,7 +168,7 @@ extension ResponseBody {
         }
 
         /// A pass that begins with what was not yet read.
-        public func makeAsyncIterator() -> Iterator { Iterator(self) }
+        public func makeAsyncIterator() -> Iterator { Iterator(pass: pass) }
     }
 
     /// The lines of the body, of at most 16 MiB each.
@@ -198,5 +177,7 @@ extension ResponseBody {
     /// The lines of the body.
     /// - Parameter limit: The most bytes of a line; one that is longer is an ``HTTPError`` with the code
     ///   `.limitExceeded`, and costs the connection.
-    public func lines(upTo limit: ByteCount) -> Lines { Lines(body: self, limit: limit) }
+    public func lines(upTo limit: ByteCount) -> Lines {
+        Lines(pass: ParsedBody(self, LineParser(ending: .lineFeed, limit: limit.bytes)))
+    }
 }

@@ -21,12 +21,11 @@ public struct ServerSentEvent: Hashable, Sendable {
 ///
 /// Its output depends on the bytes alone. An event beyond the limit is an error that stays; an event that the stream ends
 /// within is never seen.
-package struct ServerSentEventParser: Sendable {
+package struct ServerSentEventParser: PieceParser {
     /// An event, or a line of it, was larger than the limit.
-    package struct TooLarge: Error, Hashable, Sendable {
-        /// The most bytes the data of an event, and each line, may have.
-        package let limit: Int
-    }
+    package typealias TooLarge = LineParser.TooLong
+
+    static let tooLarge = "an event is larger"
 
     private var lines: LineParser
     private let limit: Int
@@ -60,7 +59,7 @@ package struct ServerSentEventParser: Sendable {
     /// The next complete event; `nil` when more bytes are needed.
     package mutating func next() throws(TooLarge) -> ServerSentEvent? {
         if let failure { throw failure }
-        while let line = try nextLine() {
+        while let line = try lines.next() {
             if line.isEmpty {
                 if let event = dispatch() { return event }
             } else {
@@ -70,13 +69,8 @@ package struct ServerSentEventParser: Sendable {
         return nil
     }
 
-    private mutating func nextLine() throws(TooLarge) -> [UInt8]? {
-        do throws(LineParser.TooLong) {
-            return try lines.next()
-        } catch {
-            throw fail()
-        }
-    }
+    /// Nothing: an event that the stream ends within is not complete.
+    func rest() -> ServerSentEvent? { nil }
 
     private mutating func fail() -> TooLarge {
         let error = TooLarge(limit: limit)
@@ -143,39 +137,17 @@ extension ResponseBody {
         /// An event.
         public typealias Element = ServerSentEvent
 
-        let body: ResponseBody
-        let limit: ByteCount
+        fileprivate let pass: ParsedBody<ServerSentEventParser>
 
         /// One pass over the events.
         public struct Iterator: AsyncIteratorProtocol {
-            private let reader: BodyReader
-            private var parser: ServerSentEventParser
-            private var isEnded = false
-
-            init(_ events: ServerSentEvents) {
-                reader = events.body.reader
-                parser = ServerSentEventParser(limit: events.limit.bytes)
-            }
+            fileprivate var pass: ParsedBody<ServerSentEventParser>
 
             /// The next event; `nil` at the end.
             ///
             /// When the task is cancelled it throws `CancellationError` at once, and the connection is closed.
             /// - Throws: An ``HTTPError``: as the body does, and `.limitExceeded` when an event is larger than the limit.
-            public mutating func next() async throws -> ServerSentEvent? {
-                do {
-                    while !isEnded {
-                        if let event = try parser.next() { return event }
-                        guard let piece = try await reader.next() else {
-                            isEnded = true
-                            return nil
-                        }
-                        parser.feed(piece)
-                    }
-                    return nil
-                } catch let error as ServerSentEventParser.TooLarge {
-                    throw reader.limitExceeded("an event is larger than the limit of \(error.limit) bytes")
-                }
-            }
+            public mutating func next() async throws -> ServerSentEvent? { try await pass.next() }
 
             /// The next event; `nil` at the end.
             public mutating func next(
@@ -186,7 +158,7 @@ extension ResponseBody {
         }
 
         /// A pass that begins with what was not yet read.
-        public func makeAsyncIterator() -> Iterator { Iterator(self) }
+        public func makeAsyncIterator() -> Iterator { Iterator(pass: pass) }
     }
 
     /// The server-sent events of the body, of at most 16 MiB each.
@@ -196,6 +168,6 @@ extension ResponseBody {
     /// - Parameter limit: The most bytes of an event's data, and of each line; more are an ``HTTPError`` with the code
     ///   `.limitExceeded`, and cost the connection.
     public func serverSentEvents(upTo limit: ByteCount) -> ServerSentEvents {
-        ServerSentEvents(body: self, limit: limit)
+        ServerSentEvents(pass: ParsedBody(self, ServerSentEventParser(limit: limit.bytes)))
     }
 }
