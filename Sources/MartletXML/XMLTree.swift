@@ -100,8 +100,7 @@ extension XMLTree {
 
         /// The value of the attribute with a local name, in no namespace or in the one given; nil if absent.
         public subscript(_ local: String, namespace namespace: String? = nil) -> String? {
-            let name = XMLName(local, namespace: namespace)
-            return attributes.first { $0.name == name }?.value
+            attributes.first { $0.name == XMLName(local, namespace: namespace) }?.value
         }
 
         /// The text of the element and of all elements in it, in document order.
@@ -177,11 +176,9 @@ extension XMLTree {
 private struct TreeBuilder {
     private let nodeLimit: Int
     private var nodeCount = 0
-    private var declaration: XMLDeclaration?
-    private var doctype: XMLDoctype?
-    private var prologue: [XMLTree.Node] = []
-    private var epilogue: [XMLTree.Node] = []
-    private var root: XMLTree.Element?
+    /// The document; its root element is empty until ``hasRoot``.
+    private var tree = XMLTree(root: XMLTree.Element(XMLName("")), declaration: nil)
+    private var hasRoot = false
     /// The open elements, the innermost last.
     private var open: [XMLTree.Element] = []
 
@@ -190,15 +187,15 @@ private struct TreeBuilder {
     /// Adds the next event of a document that is well-formed so far.
     mutating func append(_ event: XMLEvent, at position: XMLPosition) throws(XMLError) {
         switch event {
-        case .declaration(let declaration): self.declaration = declaration
-        case .doctype(let doctype): self.doctype = doctype
+        case .declaration(let declaration): tree.declaration = declaration
+        case .doctype(let doctype): tree.doctype = doctype
         case .start(let start):
             try count(1 + start.attributes.count + start.namespaces.count, at: position)
             open.append(
                 XMLTree.Element(start.name, attributes: start.attributes, namespaces: start.namespaces))
         case .end:
             guard let element = open.popLast() else { return }
-            if open.isEmpty { root = element } else { append(.element(element)) }
+            if open.isEmpty { (tree.root, hasRoot) = (element, true) } else { append(.element(element)) }
         case .text(let text):
             // A long text comes in pieces.
             if let last = open.indices.last, case .text(var whole) = open[last].children.last {
@@ -221,21 +218,17 @@ private struct TreeBuilder {
 
     /// The tree of a complete document.
     func tree(at position: XMLPosition) throws(XMLError) -> XMLTree {
-        guard let root else { throw XMLError(.unexpectedEnd, at: position, "the document has no element") }
-        var tree = XMLTree(root: root, declaration: declaration)
-        tree.doctype = doctype
-        tree.prologue = prologue
-        tree.epilogue = epilogue
+        guard hasRoot else { throw XMLError(.unexpectedEnd, at: position, "the document has no element") }
         return tree
     }
 
     private mutating func append(_ node: XMLTree.Node) {
         if let last = open.indices.last {
             open[last].children.append(node)
-        } else if root == nil {
-            prologue.append(node)
+        } else if hasRoot {
+            tree.epilogue.append(node)
         } else {
-            epilogue.append(node)
+            tree.prologue.append(node)
         }
     }
 

@@ -1,3 +1,5 @@
+import MartletURL
+
 /// A string of JSON as it is read (RFC 8259 §7).
 struct JSONString {
     /// What it says.
@@ -98,16 +100,8 @@ struct JSONString {
     private static func unit(_ content: ArraySlice<UInt8>, _ position: inout Int) -> UInt16? {
         var unit: UInt16 = 0
         for _ in 0..<4 {
-            guard position < content.endIndex else { return nil }
-            let digit: UInt8
-            switch content[position] {
-            case let byte where (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte):
-                digit = byte - UInt8(ascii: "0")
-            case let byte where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte):
-                digit = byte - UInt8(ascii: "a") + 10
-            case let byte where (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(byte):
-                digit = byte - UInt8(ascii: "A") + 10
-            default: return nil
+            guard position < content.endIndex, let digit = PercentEncoding.hexValue(content[position]) else {
+                return nil
             }
             unit = unit << 4 | UInt16(digit)
             position += 1

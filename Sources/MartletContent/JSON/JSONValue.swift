@@ -149,29 +149,22 @@ extension JSONValue: Codable {
         case .null:
             var container = encoder.singleValueContainer()
             try container.encodeNil()
-        case .bool(let value):
-            var container = encoder.singleValueContainer()
-            try container.encode(value)
+        case .bool(let value): try value.encode(to: encoder)
         case .number(let number):
-            var container = encoder.singleValueContainer()
             if let value = number.int {
-                try container.encode(value)
+                try value.encode(to: encoder)
             } else if let value = number.uint64 {
-                try container.encode(value)
+                try value.encode(to: encoder)
             } else if let value = number.double {
-                try container.encode(value)
+                try value.encode(to: encoder)
             } else {
                 throw EncodingError.invalidValue(
                     number,
                     EncodingError.Context(
                         codingPath: encoder.codingPath, debugDescription: "the number is too large"))
             }
-        case .string(let value):
-            var container = encoder.singleValueContainer()
-            try container.encode(value)
-        case .array(let elements):
-            var container = encoder.unkeyedContainer()
-            for element in elements { try container.encode(element) }
+        case .string(let value): try value.encode(to: encoder)
+        case .array(let elements): try elements.encode(to: encoder)
         case .object(let members):
             var container = encoder.container(keyedBy: Name.self)
             for member in members {
@@ -189,53 +182,28 @@ extension JSONValue: Codable {
     }
 }
 
-extension JSONValue: ExpressibleByNilLiteral {
+extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByStringInterpolation, ExpressibleByArrayLiteral,
+    ExpressibleByDictionaryLiteral
+{
     /// `null`.
-    public init(nilLiteral: ()) {
-        self = .null
-    }
-}
+    public init(nilLiteral: ()) { self = .null }
 
-extension JSONValue: ExpressibleByBooleanLiteral {
     /// A truth value.
-    public init(booleanLiteral value: Bool) {
-        self = .bool(value)
-    }
-}
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
 
-extension JSONValue: ExpressibleByIntegerLiteral {
     /// An integer.
-    public init(integerLiteral value: Int) {
-        self = .number(JSONNumber(value))
-    }
-}
+    public init(integerLiteral value: Int) { self.init(value) }
 
-extension JSONValue: ExpressibleByFloatLiteral {
     /// A number; `null` for a literal beyond the largest `Double`.
-    public init(floatLiteral value: Double) {
-        self.init(value)
-    }
-}
+    public init(floatLiteral value: Double) { self.init(value) }
 
-extension JSONValue: ExpressibleByStringLiteral {
     /// A string.
-    public init(stringLiteral value: String) {
-        self = .string(value)
-    }
-}
+    public init(stringLiteral value: String) { self = .string(value) }
 
-extension JSONValue: ExpressibleByStringInterpolation {}
-
-extension JSONValue: ExpressibleByArrayLiteral {
     /// An array.
-    public init(arrayLiteral elements: JSONValue...) {
-        self = .array(elements)
-    }
-}
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
-extension JSONValue: ExpressibleByDictionaryLiteral {
     /// An object; of several members with one name the last counts.
-    public init(dictionaryLiteral members: (String, JSONValue)...) {
-        self = .object(JSONObject(members))
-    }
+    public init(dictionaryLiteral members: (String, JSONValue)...) { self = .object(JSONObject(members)) }
 }

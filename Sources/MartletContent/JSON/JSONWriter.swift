@@ -164,16 +164,10 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-extension JSONNumber: ExpressibleByIntegerLiteral {
+extension JSONNumber: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
     /// An integer.
-    public init(integerLiteral value: Int) {
-        self.init(value)
-    }
-}
+    public init(integerLiteral value: Int) { self.init(value) }
 
-extension JSONNumber: ExpressibleByFloatLiteral {
     /// A number; 0 for a literal beyond the largest `Double`.
-    public init(floatLiteral value: Double) {
-        text = value.isFinite ? value.description : "0"
-    }
+    public init(floatLiteral value: Double) { text = value.isFinite ? value.description : "0" }
 }

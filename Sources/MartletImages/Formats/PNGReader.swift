@@ -7,9 +7,6 @@ struct PNGReader: ImageFileReader {
         case done
     }
 
-    /// Chunks that are read are not larger.
-    private static let chunkByteLimit = 64 * 1024
-
     private var state = State.signature
     private var hasData = false
 

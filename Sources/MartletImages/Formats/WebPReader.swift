@@ -7,9 +7,6 @@ struct WebPReader: ImageFileReader {
         case done
     }
 
-    /// Chunks that are read whole are not larger.
-    private static let chunkByteLimit = 64 * 1024
-
     private var state = State.header
     /// Where the file ends, as it says.
     private var end = 0

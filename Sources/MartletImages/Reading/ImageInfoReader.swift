@@ -159,6 +159,11 @@ protocol ImageFileReader: Sendable {
     var isDone: Bool { get }
 }
 
+extension ImageFileReader {
+    /// The maximum length of a chunk that is read whole.
+    static var chunkByteLimit: Int { 64 * 1024 }
+}
+
 /// How files of each format begin.
 enum ImageSignature {
     private static let all: [(ImageFormat, [UInt8?])] = [

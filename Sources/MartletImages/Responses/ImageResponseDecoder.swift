@@ -1,8 +1,6 @@
 public import MartletCore
 
 #if ImageDecoding
-    public import MartletCore
-
     /// Makes a ``PixelImage`` of an answer: `.image` where a decoder is asked for.
     public struct ImageResponseDecoder: ResponseDecoder {
         /// How the image is decoded.
