@@ -17,41 +17,35 @@ extension RequestOptions: Codable {
         case cacheMode, cachePartition, ignoresContentLength
     }
 
+    private static let settings: [CodedSetting<RequestOptions, CodingKeys>] = [
+        .init(.timeouts, optional: \.timeouts),
+        .init(.priority, optional: \.priority),
+        .init(.order, optional: \.order),
+        .init(.bodyLimit, optional: \.bodyLimit),
+        .init(.decompresses, optional: \.decompresses),
+        .init(.version, \.version),
+        .init(.isRaw, \.isRaw),
+        .init(.allowsResendingUnsafeMethods, \.allowsResendingUnsafeMethods),
+        .init(.proxy, optional: \.proxy),
+        .init(.redirects, optional: \.redirects),
+        .init(.retry, optional: \.retry),
+        .init(.cacheMode, optional: \.cacheMode),
+        .init(.cachePartition, optional: \.cachePartition),
+        .init(.idempotencyKey, optional: \.idempotencyKey),
+        .init(.omittedFields, \.omittedFields) { $0.isEmpty ? nil : $0 },
+        .init(.trailers, \.trailers) { $0.withoutSecrets.isEmpty ? nil : $0.withoutSecrets },
+        .init(.usesCookies, \.usesCookies) { $0 ? nil : false },
+        .init(.ignoresContentLength, \.ignoresContentLength) { $0 ? true : nil },
+        .init(.bandwidth, \.bandwidth) { $0 == .none ? nil : $0 },
+    ]
+
     /// Reads options.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.init(
-            timeouts: try container.decodeIfPresent(Timeouts.self, forKey: .timeouts),
-            priority: try container.decodeIfPresent(RequestPriority.self, forKey: .priority),
-            bodyLimit: try container.decodeIfPresent(ByteCount.self, forKey: .bodyLimit),
-            decompresses: try container.decodeIfPresent(Bool.self, forKey: .decompresses),
-            redirects: try container.decodeIfPresent(RedirectPolicy.self, forKey: .redirects),
-            retry: try container.decodeIfPresent(RetryPolicy.self, forKey: .retry),
-            idempotencyKey: try container.decodeIfPresent(IdempotencyKey.self, forKey: .idempotencyKey))
-        version = try container.value(.version, or: version)
-        isRaw = try container.value(.isRaw, or: isRaw)
-        allowsResendingUnsafeMethods = try container.value(.allowsResendingUnsafeMethods, or: false)
-        order = try container.decodeIfPresent(WaitingOrder.self, forKey: .order)
-        cacheMode = try container.decodeIfPresent(CacheMode.self, forKey: .cacheMode)
-        usesCookies = try container.value(.usesCookies, or: true)
-        ignoresContentLength = try container.value(.ignoresContentLength, or: false)
+        self.init()
         // What few calls have is set only where it is there: each setting makes room for all of it.
-        if let names = try container.decodeIfPresent(Set<HTTPField.Name>.self, forKey: .omittedFields) {
-            omittedFields = names
-        }
-        if let fields = try container.decodeIfPresent(HTTPFields.self, forKey: .trailers) {
-            trailers = fields
-        }
-        if let settings = try container.decodeIfPresent(ProxySettings.self, forKey: .proxy) {
-            proxy = settings
-        }
-        if let limit = try container.decodeIfPresent(BandwidthLimit.self, forKey: .bandwidth) {
-            bandwidth = limit
-        }
-        if let partition = try container.decodeIfPresent(String.self, forKey: .cachePartition) {
-            cachePartition = partition
-        }
+        for setting in RequestOptions.settings { try setting.decode(&self, container) }
     }
 
     /// Writes the options, without secrets.
@@ -59,26 +53,7 @@ extension RequestOptions: Codable {
     public func encode(to encoder: any Encoder) throws {
         try validator?.refuseEncoding(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encodeIfPresent(timeouts, forKey: .timeouts)
-        try container.encodeIfPresent(priority, forKey: .priority)
-        try container.encodeIfPresent(order, forKey: .order)
-        try container.encodeIfPresent(bodyLimit, forKey: .bodyLimit)
-        try container.encodeIfPresent(decompresses, forKey: .decompresses)
-        try container.encode(version, forKey: .version)
-        try container.encode(isRaw, forKey: .isRaw)
-        try container.encode(allowsResendingUnsafeMethods, forKey: .allowsResendingUnsafeMethods)
-        if !omittedFields.isEmpty { try container.encode(omittedFields, forKey: .omittedFields) }
-        let trailers = trailers.withoutSecrets
-        if !trailers.isEmpty { try container.encode(trailers, forKey: .trailers) }
-        try container.encodeIfPresent(proxy, forKey: .proxy)
-        try container.encodeIfPresent(redirects, forKey: .redirects)
-        try container.encodeIfPresent(retry, forKey: .retry)
-        if !usesCookies { try container.encode(false, forKey: .usesCookies) }
-        try container.encodeIfPresent(cacheMode, forKey: .cacheMode)
-        try container.encodeIfPresent(cachePartition, forKey: .cachePartition)
-        try container.encodeIfPresent(idempotencyKey, forKey: .idempotencyKey)
-        if ignoresContentLength { try container.encode(true, forKey: .ignoresContentLength) }
-        if bandwidth != .none { try container.encode(bandwidth, forKey: .bandwidth) }
+        for setting in RequestOptions.settings { try setting.encode(self, &container) }
     }
 }
 
@@ -116,6 +91,7 @@ extension RetryPolicy: Codable {
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(attempts, forKey: .attempts)
+        try container.encodeIfPresent(timeLimit, forKey: .timeLimit)
         switch backoff {
         case .constant(let wait): try container.encode(wait, forKey: .wait)
         case .exponential(let from, let longest):
@@ -127,7 +103,6 @@ extension RetryPolicy: Codable {
         try container.encode(longestRetryAfter, forKey: .longestRetryAfter)
         try container.encode(includesUnsafeMethods, forKey: .includesUnsafeMethods)
         try container.encode(includesAllErrors, forKey: .includesAllErrors)
-        try container.encodeIfPresent(timeLimit, forKey: .timeLimit)
     }
 }
 

@@ -25,38 +25,43 @@ extension SessionConfiguration: Codable {
         case order, concurrency, cacheMode, cachePartition
     }
 
+    /// All but those that are written, or checked, in another way.
+    private static let settings: [CodedSetting<SessionConfiguration, CodingKeys>] = [
+        .init(.timeouts, \.timeouts),
+        .init(.bufferedBodyLimit, \.bufferedBodyLimit),
+        .init(.headers, \.headers, written: \.withoutSecrets),
+        .init(.decompressesResponses, \.decompressesResponses),
+        .init(.decompressionLimits, \.decompressionLimits),
+        .init(.pool, \.pool),
+        .init(.bandwidth, \.bandwidth),
+        .init(.wireLimits, \.wireLimits),
+        .init(.tls, \.tls),
+        .init(.proxy, \.proxy),
+        .init(.redirects, \.redirects),
+        .init(.retry, \.retry),
+        .init(.resolveOverrides, \.resolveOverrides),
+        .init(.connectRedirections, \.connectRedirections),
+        .init(.unixSocketPath, optional: \.unixSocketPath),
+        .init(.connectRace, \.connectRace),
+        .init(.socketOptions, \.socketOptions),
+        .init(.priority, \.priority),
+        .init(.order, \.order),
+        .init(.concurrency, optional: \.concurrency),
+        .init(.cacheMode, \.cacheMode),
+        .init(.cachePartition, optional: \.cachePartition),
+    ]
+
     /// Reads a configuration.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self = .default
-        timeouts = try container.value(.timeouts, or: timeouts)
-        bufferedBodyLimit = try container.value(.bufferedBodyLimit, or: bufferedBodyLimit)
-        headers = try container.value(.headers, or: headers)
+        for setting in SessionConfiguration.settings { try setting.decode(&self, container) }
         // No agent is a choice of its own.
         if container.contains(.userAgent) {
             userAgent = try container.decodeIfPresent(String.self, forKey: .userAgent)
         }
-        decompressesResponses = try container.value(.decompressesResponses, or: decompressesResponses)
-        decompressionLimits = try container.value(.decompressionLimits, or: decompressionLimits)
         continueTimeout = try container.duration(.continueTimeout) ?? continueTimeout
-        pool = try container.value(.pool, or: pool)
-        bandwidth = try container.value(.bandwidth, or: bandwidth)
-        wireLimits = try container.value(.wireLimits, or: wireLimits)
-        tls = try container.value(.tls, or: tls)
-        proxy = try container.value(.proxy, or: proxy)
-        redirects = try container.value(.redirects, or: redirects)
-        retry = try container.value(.retry, or: retry)
-        resolveOverrides = try container.value(.resolveOverrides, or: resolveOverrides)
-        connectRedirections = try container.value(.connectRedirections, or: connectRedirections)
-        unixSocketPath = try container.decodeIfPresent(String.self, forKey: .unixSocketPath)
-        connectRace = try container.value(.connectRace, or: connectRace)
-        socketOptions = try container.value(.socketOptions, or: socketOptions)
-        priority = try container.value(.priority, or: priority)
-        order = try container.value(.order, or: order)
-        concurrency = try container.decodeIfPresent(ConcurrencyPolicy.self, forKey: .concurrency)
-        cacheMode = try container.value(.cacheMode, or: cacheMode)
-        cachePartition = try container.decodeIfPresent(String.self, forKey: .cachePartition)
     }
 
     /// Writes the configuration, without secrets and without code.
@@ -65,30 +70,9 @@ extension SessionConfiguration: Codable {
     public func encode(to encoder: any Encoder) throws {
         try validator?.refuseEncoding(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(timeouts, forKey: .timeouts)
-        try container.encode(bufferedBodyLimit, forKey: .bufferedBodyLimit)
-        try container.encode(headers.withoutSecrets, forKey: .headers)
+        for setting in SessionConfiguration.settings { try setting.encode(self, &container) }
         try container.encode(userAgent, forKey: .userAgent)
-        try container.encode(decompressesResponses, forKey: .decompressesResponses)
-        try container.encode(decompressionLimits, forKey: .decompressionLimits)
         try container.encode(continueTimeout, forKey: .continueTimeout)
-        try container.encode(pool, forKey: .pool)
-        try container.encode(bandwidth, forKey: .bandwidth)
-        try container.encode(wireLimits, forKey: .wireLimits)
-        try container.encode(tls, forKey: .tls)
-        try container.encode(proxy, forKey: .proxy)
-        try container.encode(redirects, forKey: .redirects)
-        try container.encode(retry, forKey: .retry)
-        try container.encode(resolveOverrides, forKey: .resolveOverrides)
-        try container.encode(connectRedirections, forKey: .connectRedirections)
-        try container.encodeIfPresent(unixSocketPath, forKey: .unixSocketPath)
-        try container.encode(connectRace, forKey: .connectRace)
-        try container.encode(socketOptions, forKey: .socketOptions)
-        try container.encode(priority, forKey: .priority)
-        try container.encode(order, forKey: .order)
-        try container.encodeIfPresent(concurrency, forKey: .concurrency)
-        try container.encode(cacheMode, forKey: .cacheMode)
-        try container.encodeIfPresent(cachePartition, forKey: .cachePartition)
     }
 }
 
