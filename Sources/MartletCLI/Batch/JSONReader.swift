@@ -32,8 +32,8 @@ struct JSONReader {
         skipBlanks()
         guard let next else { throw error("the text ends where a value should be") }
         switch next {
-        case UInt8(ascii: "{"): return try nested { (reader) throws(JSONError) in try reader.object() }
-        case UInt8(ascii: "["): return try nested { (reader) throws(JSONError) in try reader.array() }
+        case UInt8(ascii: "{"): return try object()
+        case UInt8(ascii: "["): return try array()
         case UInt8(ascii: "\""): return .string(try string())
         case UInt8(ascii: "t"): return try word("true", .bool(true))
         case UInt8(ascii: "f"): return try word("false", .bool(false))
@@ -43,82 +43,65 @@ struct JSONReader {
         }
     }
 
-    private mutating func nested(
-        _ body: (inout JSONReader) throws(JSONError) -> JSONValue
-    ) throws(JSONError) -> JSONValue {
-        depth += 1
-        guard depth <= JSONReader.depthLimit else { throw error("more than \(JSONReader.depthLimit) levels") }
-        defer { depth -= 1 }
-        position += 1
-        return try body(&self)
+    private mutating func word(_ text: String, _ value: JSONValue) throws(JSONError) -> JSONValue {
+        guard take(text) else { throw error("no value") }
+        return value
     }
 
-    private mutating func word(_ text: String, _ value: JSONValue) throws(JSONError) -> JSONValue {
-        guard bytes[position...].starts(with: text.utf8) else { throw error("no value") }
+    /// Passes a text, if it is next.
+    private mutating func take(_ text: String) -> Bool {
+        guard bytes[position...].starts(with: text.utf8) else { return false }
         position += text.utf8.count
-        return value
+        return true
     }
 
     private mutating func object() throws(JSONError) -> JSONValue {
         var members: [(String, JSONValue)] = []
-        skipBlanks()
-        if next == UInt8(ascii: "}") {
-            position += 1
-            return .members([])
-        }
-        while true {
-            skipBlanks()
-            guard next == UInt8(ascii: "\"") else { throw error("no member name") }
-            let name = try string()
-            guard !members.contains(where: { $0.0 == name }) else { throw error("member “\(name)” twice") }
-            skipBlanks()
-            guard next == UInt8(ascii: ":") else { throw error("no colon") }
-            position += 1
-            members.append((name, try value()))
-            skipBlanks()
-            if next == UInt8(ascii: ",") {
-                position += 1
-            } else if next == UInt8(ascii: "}") {
-                position += 1
-                return .members(members)
-            } else {
-                throw error("neither , nor }")
+        try elements(endingWith: "}") { (reader) throws(JSONError) in
+            guard reader.next == UInt8(ascii: "\"") else { throw reader.error("no member name") }
+            let name = try reader.string()
+            guard !members.contains(where: { $0.0 == name }) else {
+                throw reader.error("member “\(name)” twice")
             }
+            reader.skipBlanks()
+            guard reader.take(":") else { throw reader.error("no colon") }
+            members.append((name, try reader.value()))
         }
+        return .members(members)
     }
 
     private mutating func array() throws(JSONError) -> JSONValue {
         var values: [JSONValue] = []
+        try elements(endingWith: "]") { (reader) throws(JSONError) in values.append(try reader.value()) }
+        return .array(values)
+    }
+
+    /// Reads what stands between brackets, with commas.
+    private mutating func elements(
+        endingWith end: String, _ read: (inout JSONReader) throws(JSONError) -> Void
+    ) throws(JSONError) {
+        depth += 1
+        guard depth <= JSONReader.depthLimit else { throw error("more than \(JSONReader.depthLimit) levels") }
+        defer { depth -= 1 }
+        position += 1
         skipBlanks()
-        if next == UInt8(ascii: "]") {
-            position += 1
-            return .array([])
-        }
+        if take(end) { return }
         while true {
-            values.append(try value())
             skipBlanks()
-            if next == UInt8(ascii: ",") {
-                position += 1
-            } else if next == UInt8(ascii: "]") {
-                position += 1
-                return .array(values)
-            } else {
-                throw error("neither , nor ]")
-            }
+            try read(&self)
+            skipBlanks()
+            if take(end) { return }
+            guard take(",") else { throw error("neither , nor \(end)") }
         }
     }
 
     private mutating func number() throws(JSONError) -> String {
         let start = position
-        if next == UInt8(ascii: "-") { position += 1 }
-        if next == UInt8(ascii: "0") { position += 1 } else { try digits() }
-        if next == UInt8(ascii: ".") {
-            position += 1
-            try digits()
-        }
-        if next == UInt8(ascii: "e") || next == UInt8(ascii: "E") {
-            position += 1
-            if next == UInt8(ascii: "+") || next == UInt8(ascii: "-") { position += 1 }
+        _ = take("-")
+        if !take("0") { try digits() }
+        if take(".") { try digits() }
+        if take("e") || take("E") {
+            if !take("+") { _ = take("-") }
             try digits()
         }
         return String(decoding: bytes[start..<position], as: UTF8.self)
@@ -155,31 +138,23 @@ struct JSONReader {
         throw error("a string without an end")
     }
 
+    private static let escapes = Dictionary(
+        uniqueKeysWithValues: zip("\"\\/bfnrt".utf8, "\"\\/\u{8}\u{C}\n\r\t".utf8))
+
     private mutating func escape(_ output: inout [UInt8]) throws(JSONError) {
         guard let byte = next else { throw error("a string without an end") }
         position += 1
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): output.append(byte)
-        case UInt8(ascii: "b"): output.append(8)
-        case UInt8(ascii: "f"): output.append(12)
-        case UInt8(ascii: "n"): output.append(10)
-        case UInt8(ascii: "r"): output.append(13)
-        case UInt8(ascii: "t"): output.append(9)
-        case UInt8(ascii: "u"):
-            var code = try codeUnit()
-            if (0xD800...0xDBFF).contains(code) {
-                guard bytes[position...].starts(with: "\\u".utf8) else {
-                    throw error("half of a surrogate pair")
-                }
-                position += 2
-                let low = try codeUnit()
-                guard (0xDC00...0xDFFF).contains(low) else { throw error("half of a surrogate pair") }
-                code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
-            }
-            guard let scalar = Unicode.Scalar(code) else { throw error("half of a surrogate pair") }
-            output += Array(String(Character(scalar)).utf8)
-        default: throw error("an unknown escape")
+        if let character = JSONReader.escapes[byte] { return output.append(character) }
+        guard byte == UInt8(ascii: "u") else { throw error("an unknown escape") }
+        var code = try codeUnit()
+        if (0xD800...0xDBFF).contains(code) {
+            guard take("\\u") else { throw error("half of a surrogate pair") }
+            let low = try codeUnit()
+            guard (0xDC00...0xDFFF).contains(low) else { throw error("half of a surrogate pair") }
+            code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
         }
+        guard let scalar = Unicode.Scalar(code) else { throw error("half of a surrogate pair") }
+        output += Array(String(Character(scalar)).utf8)
     }
 
     private mutating func codeUnit() throws(JSONError) -> UInt32 {
