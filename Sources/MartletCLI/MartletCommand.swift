@@ -16,6 +16,12 @@ struct MartletCommand: AsyncParsableCommand {
         CompletionsCommand.self,
     ]
 
+    /// The commands that read their words themselves, but for `get`, which needs no name.
+    private static let wordsCommands: [(path: [String], command: any WordsCommand.Type)] = [
+        (["download"], DownloadCommand.self), (["queue", "add"], QueueAddCommand.self),
+        (["queue", "run"], QueueRunCommand.self),
+    ]
+
     /// Runs what the command line says, and exits.
     static func main() async {
         StandardDescriptors.open()
@@ -29,12 +35,8 @@ struct MartletCommand: AsyncParsableCommand {
     /// Carries a command line out.
     private static func status(of words: [String]) async -> ExitStatus {
         do {
-            if words.first == "download" {
-                try await DownloadCommand.run(Array(words.dropFirst()))
-            } else if words.starts(with: ["queue", "add"]) {
-                try await QueueAddCommand.run(Array(words.dropFirst(2)))
-            } else if words.starts(with: ["queue", "run"]) {
-                try await QueueRunCommand.run(Array(words.dropFirst(2)))
+            if let (path, command) = wordsCommands.first(where: { words.starts(with: $0.path) }) {
+                try await command.run(Array(words.dropFirst(path.count)))
             } else if let getWords = getWords(words) {
                 if getWords.count == words.count { try await refuseMistypedCommand(words) }
                 try await GetCommand.run(getWords)

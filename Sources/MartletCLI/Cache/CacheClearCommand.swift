@@ -40,19 +40,8 @@ struct CacheClearCommand: AsyncParsableCommand {
     private func clear(_ targets: [CacheClearing.Target], _ cache: DiskCache, _ notes: CacheNotes)
         async throws
     {
-        let result = await Console.run { () -> Result<CacheClearing, StorageError> in
-            do throws(StorageError) {
-                return .success(try CacheClearing(targets, in: cache))
-            } catch {
-                return .failure(error)
-            }
-        }
-        let clearing: CacheClearing
-        switch result {
-        case .success(let done): clearing = done
-        case .failure(let error):
-            _ = await CacheOptions.complain([error])
-            throw ExitStatus.readFailed
+        let clearing = try await CacheOptions.read { () throws(StorageError) in
+            try CacheClearing(targets, in: cache)
         }
         var lines = ""
         for (target, count) in zip(targets, clearing.counts) {

@@ -41,18 +41,25 @@ struct CacheOptions: ParsableArguments {
     /// Opens the cache; says what keeps it from being opened.
     func open(_ notes: CacheNotes) async throws(ExitStatus) -> DiskCache {
         let directory = cache
-        let result = await Console.run { () -> Result<DiskCache, CacheOpeningError> in
-            do throws(CacheOpeningError) {
-                return .success(try DiskCache(existing: directory, onEvent: notes.take))
-            } catch {
-                return .failure(error)
+        do throws(CacheOpeningError) {
+            return try await Console.attempt { () throws(CacheOpeningError) in
+                try DiskCache(existing: directory, onEvent: notes.take)
             }
-        }
-        switch result {
-        case .success(let cache): return cache
-        case .failure(let error):
+        } catch {
             await Console.complain("martlet: \(error)\n")
             throw .usage
+        }
+    }
+
+    /// Reads from a cache; says what keeps it from being read.
+    static func read<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(StorageError) -> Value
+    ) async throws(ExitStatus) -> Value {
+        do throws(StorageError) {
+            return try await Console.attempt(body)
+        } catch {
+            _ = await complain([error])
+            throw .readFailed
         }
     }
 
@@ -84,27 +91,16 @@ struct CacheStatsCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let cache = try await options.open(CacheNotes())
         let now = CacheOptions.now
-        let result = await Console.run { () -> Result<CacheSurvey, StorageError> in
-            do throws(StorageError) {
-                var survey = CacheSurvey(now: now)
-                for name in try cache.entryNames() {
-                    if let sight = cache.look(at: name) { survey.add(sight) }
-                }
-                survey.occupied = try cache.occupiedByteCount()
-                return .success(survey)
-            } catch {
-                return .failure(error)
+        let survey = try await CacheOptions.read { () throws(StorageError) in
+            var survey = CacheSurvey(now: now)
+            for name in try cache.entryNames() {
+                if let sight = cache.look(at: name) { survey.add(sight) }
             }
+            survey.occupied = try cache.occupiedByteCount()
+            return survey
         }
-        switch result {
-        case .success(let survey):
-            try await Console.print(
-                options.json ? JSONLine.text(survey.json) + "\n" : survey.table)
-            if survey.unreadable > 0 { throw ExitStatus.readFailed }
-        case .failure(let error):
-            _ = await CacheOptions.complain([error])
-            throw ExitStatus.readFailed
-        }
+        try await Console.print(options.json ? JSONLine.text(survey.json) + "\n" : survey.table)
+        if survey.unreadable > 0 { throw ExitStatus.readFailed }
     }
 }
 

@@ -20,20 +20,7 @@ struct CacheListCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let cache = try await options.open(CacheNotes())
-        let listed = await Console.run { () -> Result<[EntryName], StorageError> in
-            do throws(StorageError) {
-                return .success(try cache.entryNamesByURL())
-            } catch {
-                return .failure(error)
-            }
-        }
-        let names: [EntryName]
-        switch listed {
-        case .success(let found): names = found
-        case .failure(let error):
-            _ = await CacheOptions.complain([error])
-            throw ExitStatus.readFailed
-        }
+        let names = try await CacheOptions.read { () throws(StorageError) in try cache.entryNamesByURL() }
         let isJSON = options.json
         var hasFailed = false
         for start in stride(from: 0, to: names.count, by: CacheListCommand.batchCount) {

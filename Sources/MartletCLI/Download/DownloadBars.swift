@@ -113,9 +113,7 @@ struct DownloadBars: Sendable {
     }
 
     private func label(_ total: DownloadTotal, columns: Int) -> String {
-        let failed = total.failedCount > 0 ? ", \(total.failedCount) failed" : ""
-        let long = "\(total.finishedCount) of \(total.fileCount) files\(failed)"
-        return ColumnText.width(long) <= columns ? long : "\(total.finishedCount)/\(total.fileCount)"
+        ColumnText.width(total.count) <= columns ? total.count : "\(total.finishedCount)/\(total.fileCount)"
     }
 
     // MARK: Marks

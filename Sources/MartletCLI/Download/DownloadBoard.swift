@@ -158,6 +158,11 @@ struct DownloadTotal: Hashable, Sendable {
     var failedCount = 0
     /// Their bytes, rate and time; its name is not shown.
     var row = DownloadRow(name: "")
+
+    /// How many are complete, and have failed.
+    var count: String {
+        "\(finishedCount) of \(fileCount) files" + (failedCount > 0 ? ", \(failedCount) failed" : "")
+    }
 }
 
 /// Follows one download by its events and by looks at its progress. Pure: times are given, counted from any one instant,

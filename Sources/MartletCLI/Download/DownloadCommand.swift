@@ -4,9 +4,8 @@ import Martlet
 /// `martlet download`: files, in segments, resumed and verified; with options that are read as those of `get`.
 struct DownloadCommand: WordsCommand {
     static let configuration = CommandConfiguration(
-        commandName: "download",
-        abstract: "Download files: in segments, resumed where they were cut, verified, with progress bars.",
-        discussion: "“martlet download --help” lists the options.")
+        words: "download",
+        abstract: "Download files: in segments, resumed where they were cut, verified, with progress bars.")
 
     @Argument(parsing: .captureForPassthrough, help: "Options and URLs, in any order.")
     var words: [String] = []
@@ -27,7 +26,7 @@ struct DownloadCommand: WordsCommand {
         }
         let caller = try await CallerPlan.load(group.transfer)
         var plans = try DownloadPlan.plans(for: group, lists: lists, caller: caller)
-        let session = ProgramSessions.shared.make(try await configuration(group, plans, caller))
+        let session = ProgramSessions.shared.make(try await configuration(group, plans))
         let form = DownloadForm(
             group.global, isTerminal: Console.errorIsTerminal, usesUnicode: Environment.speaksUTF8
         ) { Environment[$0] }
@@ -54,26 +53,20 @@ struct DownloadCommand: WordsCommand {
     }
 
     private static func configuration(
-        _ group: OptionGroup, _ plans: [DownloadPlan], _ caller: CallerPlan
+        _ group: OptionGroup, _ plans: [DownloadPlan]
     ) async throws(UsageError) -> SessionConfiguration {
         let options = group.transfer
         let usesTLS =
             options.followsRedirects || group.download.stateFolder != nil
             || plans.contains { $0.url.scheme == .https }
-        if usesTLS, !group.global.isSilent {
-            await KeyLogPlan.warn(asJSON: group.global.shownProgress == .json)
-        }
-        var configuration = try SessionPlan.configuration(for: options, usesTLS: usesTLS)
+        var configuration = try await SessionPlan.configuration(
+            for: options, group.global, usesTLS: usesTLS, jar: CookiePlan.makeJar(),
+            asJSON: group.global.shownProgress == .json)
         if let rate = group.download.rate {
             configuration.bandwidth.total.down = .bytesPerSecond(rate)
         }
         // As browsers have: many files of many segments are to look like no attack.
         configuration.pool.connectionsPerHost = max(6, group.download.segments)
-        if CookiePlan.isActive(options) {
-            let jar = CookiePlan.makeJar()
-            await CookiePlan.fill(jar, for: options, group.global)
-            configuration.cookies = jar
-        }
         return configuration
     }
 

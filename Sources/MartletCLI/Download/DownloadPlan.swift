@@ -1,12 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
 import Martlet
-import MartletAuthentication
-import MartletCookies
-import MartletCore
-import MartletDiagnostics
-import MartletHosts
-import MartletStreams
 import MartletDownloads
 import SystemPackage
 
@@ -16,12 +10,11 @@ struct DownloadPlan: Sendable {
     var number: Int
     /// Where it is, without user info.
     var url: HTTPURL
+    var options: DownloadOptions
     /// Where it goes.
     var target: DownloadTarget
     /// What it is called before its name is known.
     var name: String
-    /// How.
-    var options: DownloadOptions
 
     /// Fields that a download sets itself.
     private static let ownFields: Set<HTTPField.Name> = [.range, .ifRange, .acceptEncoding]
@@ -130,11 +123,7 @@ struct DownloadPlan: Sendable {
             let place = more.first { $0.line.lowercased().hasPrefix(name.canonicalName) }?.place
             throw UsageError("\(place ?? "option -H"): a download has a \(name.rawName) of its own")
         }
-        if let referer = group.referer, !referer.isEmpty { lines.setDefault(.referer, referer) }
-        if let agent = group.userAgent {
-            if agent.isEmpty { lines.omit(.userAgent) } else { lines.setDefault(.userAgent, agent) }
-        }
-        if !group.cookies.isEmpty { lines.setDefault(.cookie, group.cookies.joined(separator: "; ")) }
+        lines.setDefaults(group)
         return lines
     }
 
@@ -150,17 +139,13 @@ struct DownloadPlan: Sendable {
     func makeFolder() async throws {
         let folder = folder.string
         guard !folder.isEmpty else { return }
-        let failure = await Console.run { () -> String? in
-            do {
+        do {
+            try await Console.attempt {
                 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-                return nil
-            } catch {
-                return "\(error)"
             }
-        }
-        if let failure {
+        } catch {
             throw HTTPError(
-                .fileFailed, phase: .preparing, message: "the folder “\(folder)” cannot be made: \(failure)")
+                .fileFailed, phase: .preparing, message: "the folder “\(folder)” cannot be made: \(error)")
         }
     }
 }

@@ -24,8 +24,7 @@ struct DownloadText: Sendable {
     /// How far all have come.
     func progress(_ total: DownloadTotal) -> String {
         var row = total.row
-        let failed = total.failedCount > 0 ? ", \(total.failedCount) failed" : ""
-        row.name = "total, \(total.finishedCount) of \(total.fileCount) files\(failed)"
+        row.name = "total, \(total.count)"
         return progress(row)
     }
 
@@ -88,9 +87,7 @@ struct DownloadText: Sendable {
 
     /// What came of all.
     func summary(_ total: DownloadTotal, received: UInt64, after elapsed: Duration) -> String {
-        let failed = total.failedCount > 0 ? ", \(total.failedCount) failed" : ""
-        return "total: \(total.finishedCount) of \(total.fileCount) files\(failed), "
-            + "\(ProgressText.size(Double(received))) in \(ProgressText.time(elapsed)), "
+        "total: \(total.count), \(ProgressText.size(Double(received))) in \(ProgressText.time(elapsed)), "
             + DownloadText.rate(received, elapsed)
     }
 

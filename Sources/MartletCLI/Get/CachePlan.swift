@@ -26,7 +26,7 @@ struct CachePlan: Sendable {
         for (folder, limit) in limits {
             let (cache, isThere) = try await CachePlan.open(folder, staleIfError: limit)
             caches[folder] = cache
-            if !isThere, !global.isSilent || global.showsErrors {
+            if !isThere, global.tellsErrors {
                 await Console.complain(
                     "martlet: option --cache: “\(folder)” cannot be made; nothing is stored\n")
             }
@@ -58,20 +58,17 @@ struct CachePlan: Sendable {
         // More than 2^31 seconds are for ever (RFC 9111 §1.2.2).
         options.staleIfError = staleIfError.map { .seconds(min($0, 1 << 31)) }
         let opening = options
-        let opened = await Console.run { () -> Result<(ResponseCache, Bool), UsageError> in
+        return try await Console.attempt { () throws(UsageError) in
             do throws(CacheDirectoryError) {
                 let cache = try ResponseCache.at(folder, options: opening)
                 var isFolder = false
                 let isThere = FileManager.default.fileExists(atPath: folder.string, isDirectory: &isFolder)
-                guard !isThere || isFolder else {
-                    return .failure(UsageError("option --cache: “\(folder)” is no folder"))
-                }
-                return .success((cache, isThere))
+                if !isThere || isFolder { return (cache, isThere) }
             } catch {
-                return .failure(UsageError("option --cache: \(error)"))
+                throw UsageError("option --cache: \(error)")
             }
+            throw UsageError("option --cache: “\(folder)” is no folder")
         }
-        return try opened.get()
     }
 
     /// Has the session of a group use the group's cache.

@@ -47,7 +47,7 @@ enum Continuation: Hashable, Sendable {
         let range = ContentRange.satisfied(offset..<size, total: size).text
         guard offset > 0 else { return (whole, range) }
         let body = HTTPBody.stream(length: size - offset, contentType: nil) {
-            FileTail(path: name, offset: Int64(offset))
+            FileInput(name, at: Int64(offset))
         }
         return (body, range)
     }

@@ -72,7 +72,7 @@ enum CookiePlan {
                 try await jar.exportNetscape(to: FilePath(name))
             }
         } catch {
-            if !global.isSilent || global.showsErrors {
+            if global.tellsErrors {
                 await Console.complain("martlet: could not save cookies in “\(name)”: \(error)\n")
             }
         }

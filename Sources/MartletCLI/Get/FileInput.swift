@@ -3,7 +3,7 @@ import Martlet
 import MartletTransport
 import SystemPackage
 
-/// Standard input, or what a file has that is no plain one, piece by piece: pipes, devices, terminals.
+/// Standard input, or a file from some byte on, piece by piece: also what is no plain one, such as pipes, devices, terminals.
 struct FileInput: AsyncSequence, Sendable {
     typealias Element = [UInt8]
 
@@ -15,8 +15,9 @@ struct FileInput: AsyncSequence, Sendable {
     private final class Opened: Sendable {
         let descriptor: FileDescriptor
 
-        init(_ path: String) throws {
+        init(_ path: String, at offset: Int64) throws {
             descriptor = try FileDescriptor.open(FilePath(path), .readOnly, options: .closeOnExec)
+            if offset > 0 { try descriptor.seek(offset: offset, from: .start) }
         }
 
         deinit {
@@ -25,18 +26,18 @@ struct FileInput: AsyncSequence, Sendable {
     }
 
     struct Iterator: AsyncIteratorProtocol {
-        fileprivate let path: String?
+        fileprivate let input: FileInput
         private var file: Opened?
 
-        fileprivate init(path: String?) {
-            self.path = path
+        fileprivate init(_ input: FileInput) {
+            self.input = input
         }
 
         mutating func next() async throws -> [UInt8]? {
-            let (path, opened) = (path, file)
-            let result = await FileInput.workers.run { () -> Result<(Opened?, [UInt8]), any Error> in
+            let (input, opened) = (input, file)
+            let result = await FileInput.workers.run {
                 Result {
-                    let file = try opened ?? path.map { try Opened($0) }
+                    let file = try opened ?? input.path.map { try Opened($0, at: input.offset) }
                     let descriptor = file?.descriptor ?? .standardInput
                     return (file, try DescriptorReading.read(descriptor, atMost: 64 * 1024))
                 }
@@ -53,12 +54,15 @@ struct FileInput: AsyncSequence, Sendable {
 
     /// The file; nil for standard input.
     let path: String?
+    /// The byte of the file at which it begins.
+    let offset: Int64
 
-    init(_ path: String?) {
+    init(_ path: String?, at offset: Int64 = 0) {
         self.path = path
+        self.offset = offset
     }
 
-    func makeAsyncIterator() -> Iterator { Iterator(path: path) }
+    func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     /// Whether a file has to be read to know how long it is, and can be read but once.
     static func isStream(_ path: String) -> Bool {
@@ -66,54 +70,4 @@ struct FileInput: AsyncSequence, Sendable {
         guard unsafe stat(path, &status) == 0 else { return false }
         return [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT)
     }
-}
-
-/// A file from some byte on, piece by piece.
-struct FileTail: AsyncSequence, Sendable {
-    typealias Element = [UInt8]
-
-    let path: String
-    let offset: Int64
-
-    /// An open file, which closes with its last user.
-    private final class Opened: Sendable {
-        let file: FileDescriptor
-
-        init(_ path: String, at offset: Int64) throws {
-            file = try FileDescriptor.open(FilePath(path), .readOnly, options: .closeOnExec)
-            try file.seek(offset: offset, from: .start)
-        }
-
-        deinit { try? file.close() }
-    }
-
-    struct Iterator: AsyncIteratorProtocol {
-        fileprivate let path: String
-        fileprivate let offset: Int64
-        private var opened: Opened?
-
-        fileprivate init(path: String, offset: Int64) {
-            self.path = path
-            self.offset = offset
-        }
-
-        mutating func next() async throws -> [UInt8]? {
-            let (path, offset, before) = (self.path, self.offset, self.opened)
-            let result = await BlockingWorkers.shared.run {
-                Result {
-                    let opened = try before ?? Opened(path, at: offset)
-                    return (opened, try DescriptorReading.read(opened.file, atMost: 64 * 1024))
-                }
-            }
-            let (opened, piece) = try result.get()
-            self.opened = opened
-            return piece.isEmpty ? nil : piece
-        }
-
-        mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
-            try await next()
-        }
-    }
-
-    func makeAsyncIterator() -> Iterator { Iterator(path: path, offset: offset) }
 }

@@ -160,14 +160,11 @@ struct FormData: Sendable {
         switch part {
         case .raw(let text): return Array(text.utf8)
         case .binary(let text), .json(let text):
-            return text.begins(with: "@")
-                ? try InputFile.contents(of: text.rest(behind: text.startIndex)) : Array(text.utf8)
+            return try InputFile.contents(behindAtOf: text) ?? Array(text.utf8)
         case .data(let text):
-            guard text.begins(with: "@") else { return Array(text.utf8) }
             // As curl: line breaks and NULs of the file are left out.
-            return try InputFile.contents(of: text.rest(behind: text.startIndex)).filter {
-                $0 != 10 && $0 != 13 && $0 != 0
-            }
+            return try InputFile.contents(behindAtOf: text)?.filter { ![0, 10, 13].contains($0) }
+                ?? Array(text.utf8)
         case .encoded(let text): return try encoded(text)
         }
     }

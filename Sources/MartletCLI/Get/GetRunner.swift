@@ -87,20 +87,15 @@ struct GetRunner: Sendable {
         _ jar: CookieJar
     ) async throws(UsageError) -> HTTPSession {
         let usesTLS = plans.contains { $0.url.scheme == .https } || group.transfer.followsRedirects
-        if usesTLS, !group.global.isSilent {
-            await KeyLogPlan.warn(asJSON: group.global.shownProgress == .json)
-        }
-        var configuration = try SessionPlan.configuration(for: group.transfer, usesTLS: usesTLS)
+        var configuration = try await SessionPlan.configuration(
+            for: group.transfer, group.global, usesTLS: usesTLS, jar: jar,
+            asJSON: group.global.shownProgress == .json)
         if let global = groups.last?.global, global.isParallel {
             let limit = global.parallelLimit
             configuration.pool.connectionsPerHost = max(configuration.pool.connectionsPerHost, limit)
             configuration.pool.totalConnections = max(configuration.pool.totalConnections, limit)
         }
         caches.apply(group.transfer, to: &configuration)
-        if CookiePlan.isActive(group.transfer) {
-            await CookiePlan.fill(jar, for: group.transfer, group.global)
-            configuration.cookies = jar
-        }
         let view = session?.with { $0 = configuration } ?? ProgramSessions.shared.make(configuration)
         session = session ?? view
         return view
@@ -153,8 +148,8 @@ struct GetRunner: Sendable {
 /// reader of their own.
 struct GetCommand: WordsCommand {
     static let configuration = CommandConfiguration(
-        commandName: "get", abstract: "Fetch URLs and print what they give, with curl's options.",
-        discussion: "“martlet get --help” lists the options.")
+        words: "get",
+        abstract: "Fetch URLs and print what they give, with curl's options.")
 
     @Argument(parsing: .captureForPassthrough, help: "Options and URLs, in any order.")
     var words: [String] = []

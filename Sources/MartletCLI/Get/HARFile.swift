@@ -18,18 +18,12 @@ actor HARFile {
     /// Makes the file, or empties it, and writes a log without entries. It is its owner's alone.
     init(_ name: String) async throws(UsageError) {
         self.name = name
-        let result = await Console.run { () -> Result<FileDescriptor, OutputError> in
-            do {
-                return .success(
-                    try FileDescriptor.open(
-                        FilePath(name), .writeOnly, options: [.create, .truncate, .closeOnExec],
-                        permissions: .ownerReadWrite))
-            } catch {
-                return .failure(OutputError(name: name, error))
-            }
-        }
         do throws(OutputError) {
-            file = try result.get()
+            file = try await Console.write(to: name) {
+                try FileDescriptor.open(
+                    FilePath(name), .writeOnly, options: [.create, .truncate, .closeOnExec],
+                    permissions: .ownerReadWrite)
+            }
         } catch {
             throw UsageError("option --har: \(error)", status: .writeFailed)
         }
@@ -97,18 +91,13 @@ actor HARFile {
 
     private func write(_ piece: HARLog.Piece) async {
         guard !isBroken else { return }
-        let file = file
-        let name = name
-        let error = await Console.run { () -> OutputError? in
-            do {
-                try file.writeAll(toAbsoluteOffset: Int64(piece.offset), piece.bytes)
-                return nil
-            } catch {
-                return OutputError(name: name, error)
+        do throws(OutputError) {
+            try await Console.write(to: name) { [file] in
+                _ = try file.writeAll(toAbsoluteOffset: Int64(piece.offset), piece.bytes)
             }
+        } catch {
+            isBroken = true
+            await Console.complain("martlet: option --har: \(error)\n")
         }
-        guard let error else { return }
-        isBroken = true
-        await Console.complain("martlet: option --har: \(error)\n")
     }
 }

@@ -112,14 +112,18 @@ struct HeaderLines: Sendable {
         fields.append(HTTPField(name: name, value: value))
     }
 
+    /// Sets what other options than `-H` say of the page before, the program, and cookies.
+    mutating func setDefaults(_ options: TransferOptions) {
+        if let referer = options.referer, !referer.isEmpty { setDefault(.referer, referer) }
+        if let agent = options.userAgent {
+            if agent.isEmpty { omitted.insert(.userAgent) } else { setDefault(.userAgent, agent) }
+        }
+        if !options.cookies.isEmpty { setDefault(.cookie, options.cookies.joined(separator: "; ")) }
+    }
+
     /// Adds a field, whatever the lines say.
     mutating func append(_ name: HTTPField.Name, _ value: String) {
         fields.append(HTTPField(name: name, value: value))
-    }
-
-    /// Leaves a default out.
-    mutating func omit(_ name: HTTPField.Name) {
-        omitted.insert(name)
     }
 }
 
@@ -148,19 +152,10 @@ struct HeadsFile: Sendable {
     }
 
     private func write(_ bytes: [UInt8], _ mode: FileDescriptor.OpenOptions) async throws(OutputError) {
-        let name = name
-        let result = await Console.run { () -> Result<Void, OutputError> in
-            do {
-                let file = try FileDescriptor.open(
-                    FilePath(name), .writeOnly, options: [.create, mode, .closeOnExec],
-                    permissions: [.ownerReadWrite, .groupRead, .otherRead])
-                try file.closeAfter { _ = try file.writeAll(bytes) }
-                return .success(())
-            } catch {
-                return .failure(OutputError(name: name, error))
-            }
+        try await Console.write(to: name) { [name] in
+            let file = try FileDescriptor.output(name, mode)
+            try file.closeAfter { _ = try file.writeAll(bytes) }
         }
-        try result.get()
     }
 }
 

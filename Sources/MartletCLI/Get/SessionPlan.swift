@@ -5,6 +5,21 @@ import Martlet
 
 /// Settings of a session from the options of a group.
 enum SessionPlan {
+    /// The settings with the cookies of a command line, whose jar they get where the options ask for cookies; tells of a file of
+    /// secrets that cannot be written.
+    static func configuration(
+        for options: TransferOptions, _ global: GlobalOptions, usesTLS: Bool, jar: CookieJar,
+        asJSON: Bool = false
+    ) async throws(UsageError) -> SessionConfiguration {
+        if usesTLS, !global.isSilent { await KeyLogPlan.warn(asJSON: asJSON) }
+        var configuration = try configuration(for: options, usesTLS: usesTLS)
+        if CookiePlan.isActive(options) {
+            await CookiePlan.fill(jar, for: options, global)
+            configuration.cookies = jar
+        }
+        return configuration
+    }
+
     /// The settings. Looks for the files that TLS needs, if any URL is to be fetched by it.
     static func configuration(
         for options: TransferOptions, usesTLS: Bool

@@ -121,22 +121,10 @@ enum EntityTagFile {
     private static func write(
         _ bytes: [UInt8]?, to name: String, makesFolders: Bool
     ) async throws(OutputError) {
-        let result = await Console.run { () -> Result<Void, OutputError> in
-            do {
-                let parent = FilePath(name).removingLastComponent().string
-                if makesFolders, !parent.isEmpty {
-                    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
-                }
-                let file = try FileDescriptor.open(
-                    FilePath(name), .writeOnly,
-                    options: bytes == nil ? [.create, .closeOnExec] : [.create, .truncate, .closeOnExec],
-                    permissions: [.ownerReadWrite, .groupRead, .otherRead])
-                try file.closeAfter { _ = try file.writeAll(bytes ?? []) }
-                return .success(())
-            } catch {
-                return .failure(OutputError(name: name, error))
-            }
+        try await Console.write(to: name) {
+            let file = try FileDescriptor.output(
+                name, bytes == nil ? [] : .truncate, makesFolders: makesFolders)
+            try file.closeAfter { _ = try file.writeAll(bytes ?? []) }
         }
-        try result.get()
     }
 }

@@ -160,11 +160,7 @@ struct TransferPlan: Sendable {
         if let value = try EntityTagFile.compared(group) { lines.append(.ifNoneMatch, value) }
         // What comes is shown as it is, in whichever of these.
         if group.isCompressed, group.isRaw { lines.setDefault(.acceptEncoding, ContentCoding.acceptedNames) }
-        if let referer = group.referer, !referer.isEmpty { lines.setDefault(.referer, referer) }
-        if let agent = group.userAgent {
-            if agent.isEmpty { lines.omit(.userAgent) } else { lines.setDefault(.userAgent, agent) }
-        }
-        if !group.cookies.isEmpty { lines.setDefault(.cookie, group.cookies.joined(separator: "; ")) }
+        lines.setDefaults(group)
         options = TransferPlan.requestOptions(group)
         options.omittedFields = lines.omitted
         var fields = lines.fields

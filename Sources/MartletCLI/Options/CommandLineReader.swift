@@ -1,6 +1,3 @@
-import MartletNetwork
-import MartletContent
-
 /// Reads a command line as curl does: clusters of letters, long names, values as the next word or the rest of
 /// a cluster, options and URLs in any order.
 struct CommandLineReader {
@@ -107,53 +104,10 @@ struct CommandLineReader {
                 // Switching off what there is not changes nothing.
                 return .flag(name) { _ in }
             }
-            if let opposite = CommandLineReader.opposites[option.name] {
-                return .flag(name, nil, "", opposite)
-            }
+            if let opposite = option.opposite { return .flag(name, nil, "", opposite) }
         }
         throw UsageError("option --\(name): is unknown")
     }
-
-    private static let opposites: [String: @Sendable (inout OptionGroup) throws(UsageError) -> Void] = [
-        "include": { $0.transfer.includesHeads = false },
-        "parallel": { $0.global.isParallel = false },
-        "parallel-immediate": { _ in },
-        "silent": { $0.global.isSilent = false },
-        "show-error": { $0.global.showsErrors = false },
-        "verbose": { $0.global.isVerbose = false },
-        "fail": { $0.transfer.failsOnStatus = false },
-        "compressed": { $0.transfer.isCompressed = false },
-        "insecure": { $0.transfer.acceptsAnyCertificate = false },
-        "raw": { $0.transfer.isRaw = false },
-        "ignore-content-length": { $0.transfer.ignoresContentLength = false },
-        "path-as-is": { $0.transfer.keepsPath = false },
-        "create-dirs": { $0.transfer.makesFolders = false },
-        "remote-name-all": { $0.transfer.usesRemoteNames = false },
-        "head": { $0.transfer.isHead = false },
-        "get": { $0.transfer.putsDataInQuery = false },
-        "buffer": { _ in },
-        "offline": { $0.transfer.isOffline = false },
-        "location": { $0.transfer.followsRedirects = false },
-        "location-trusted": {
-            $0.transfer.followsRedirects = false
-            $0.transfer.trustsOtherOrigins = false
-        },
-        "post301": { _ = $0.transfer.statusesThatKeepMethod.remove(301) },
-        "post302": { _ = $0.transfer.statusesThatKeepMethod.remove(302) },
-        "post303": { _ = $0.transfer.statusesThatKeepMethod.remove(303) },
-        "basic": { $0.transfer.offersBasic = false },
-        "digest": { $0.transfer.offersDigest = false },
-        "netrc": { $0.transfer.netrc = .none },
-        "netrc-optional": { $0.transfer.netrc = .none },
-        "junk-session-cookies": { $0.transfer.dropsSessionCookies = false },
-        "remote-header-name": { $0.transfer.heedsProposedNames = false },
-        "remote-time": {
-            $0.transfer.keepsRemoteTime = false
-            $0.download.keepsRemoteTime = false
-        },
-        "retry-connrefused": { $0.transfer.retries.includesRefusedConnections = false },
-        "retry-all-errors": { $0.transfer.retries.includesAllErrors = false },
-    ]
 
     private mutating func readConfig(_ name: String) throws(UsageError) {
         guard depth < CommandLineReader.configDepthLimit else {

@@ -81,6 +81,11 @@ enum InputFile {
         }
     }
 
+    /// All that is in the file that a value names behind `@`; `nil` for a value that names none. Blocks.
+    static func contents(behindAtOf value: String) throws(UsageError) -> [UInt8]? {
+        value.begins(with: "@") ? try contents(of: value.rest(behind: value.startIndex)) : nil
+    }
+
     private static func rest(of file: FileDescriptor) throws -> [UInt8] {
         var bytes: [UInt8] = []
         while true {

@@ -14,12 +14,45 @@ struct CurlOption: Sendable {
     /// What its value is called in the help.
     var valueName: String
 
+    /// What the name does behind `--no-`; `nil` where there is no such option.
+    var opposite: OptionKind.Change?
+
+    /// A setting of a group of options.
+    typealias Setting<Value> = any WritableKeyPath<OptionGroup, Value> & Sendable
+
     /// An option without a value.
     static func flag(
         _ name: String, _ letter: Character? = nil, _ help: String = "",
-        _ apply: @escaping @Sendable (inout OptionGroup) throws(UsageError) -> Void
+        opposite: OptionKind.Change? = nil, _ apply: @escaping OptionKind.Change
     ) -> CurlOption {
-        CurlOption(name: name, letter: letter, kind: .flag(apply), help: help, valueName: "")
+        CurlOption(
+            name: name, letter: letter, kind: .flag(apply), help: help, valueName: "", opposite: opposite)
+    }
+
+    /// An option without a value that gives a setting one.
+    /// - Parameter opposite: The value behind `--no-`.
+    static func flag<Value: Sendable>(
+        _ name: String, _ letter: Character?, _ help: String,
+        _ setting: Setting<Value>, _ value: Value, opposite: Value? = nil
+    ) -> CurlOption {
+        func giving(_ value: Value) -> OptionKind.Change { { $0[keyPath: setting] = value } }
+        return .flag(name, letter, help, opposite: opposite.map(giving), giving(value))
+    }
+
+    /// An option without a value that switches a setting on.
+    static func flag(
+        _ name: String, _ letter: Character?, _ help: String,
+        _ setting: Setting<Bool>
+    ) -> CurlOption {
+        .flag(name, letter, help, setting, true)
+    }
+
+    /// An option without a value that switches a setting on; behind `--no-` it switches it off.
+    static func toggle(
+        _ name: String, _ letter: Character?, _ help: String,
+        _ setting: Setting<Bool>
+    ) -> CurlOption {
+        .flag(name, letter, help, setting, true, opposite: false)
     }
 
     /// An option with a value.
@@ -30,6 +63,27 @@ struct CurlOption: Sendable {
         CurlOption(name: name, letter: letter, kind: .value(apply), help: help, valueName: valueName)
     }
 
+    /// An option whose value is that of a setting.
+    /// - Parameter read: Makes the setting of the text, and of the option as messages name it.
+    static func value<Value>(
+        _ name: String, _ letter: Character?, _ valueName: String, _ help: String,
+        _ setting: Setting<Value>,
+        _ read: @escaping @Sendable (String, String) throws(UsageError) -> Value
+    ) -> CurlOption {
+        let shown = letter.map { "-\($0)" } ?? "--\(name)"
+        return .value(name, letter, valueName, help) { (group, text) throws(UsageError) in
+            group[keyPath: setting] = try read(text, shown)
+        }
+    }
+
+    /// An option whose value is that of a setting, as it is.
+    static func value(
+        _ name: String, _ letter: Character?, _ valueName: String, _ help: String,
+        _ setting: Setting<String?>
+    ) -> CurlOption {
+        .value(name, letter, valueName, help) { $0[keyPath: setting] = $1 }
+    }
+
     /// An option that is known, and refused.
     static func refused(_ name: String, _ letter: Character? = nil, _ reason: String) -> CurlOption {
         CurlOption(name: name, letter: letter, kind: .refused(reason), help: "", valueName: "")
@@ -38,8 +92,11 @@ struct CurlOption: Sendable {
 
 /// What an option of curl's does here: the third column of the table of options.
 enum OptionKind: Sendable {
+    /// Changes what was read so far.
+    typealias Change = @Sendable (inout OptionGroup) throws(UsageError) -> Void
+
     /// Carried out, without a value.
-    case flag(@Sendable (inout OptionGroup) throws(UsageError) -> Void)
+    case flag(Change)
     /// Carried out, with a value.
     case value(@Sendable (inout OptionGroup, String) throws(UsageError) -> Void)
     /// Ends this transfer's options and begins those of the next.
@@ -101,6 +158,15 @@ protocol WordsCommand: AsyncParsableCommand {
     /// Carries a command line out.
     /// - Throws: The exit code.
     static func run(_ words: [String]) async throws
+}
+
+extension CommandConfiguration {
+    /// A command that reads its words itself, by its name behind `martlet`.
+    init(words path: String, abstract: String) {
+        self.init(
+            commandName: path.split(separator: " ").last.map(String.init), abstract: abstract,
+            discussion: "“martlet \(path) --help” lists the options.")
+    }
 }
 
 extension WordsCommand {

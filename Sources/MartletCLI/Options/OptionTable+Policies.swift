@@ -2,51 +2,58 @@ import Martlet
 
 extension OptionTable {
     /// Redirects.
-    static let redirects: [CurlOption] = [
-        .flag("location", "L", "follow redirects") { $0.transfer.followsRedirects = true },
-        .flag("location-trusted", nil, "-L, and send credentials wherever it leads") {
-            $0.transfer.followsRedirects = true
-            $0.transfer.trustsOtherOrigins = true
-        },
-        .value(
-            "max-redirs", nil, "NUMBER", "how many redirects are followed; 50 by default, -1 for any number"
-        ) {
-            (group, text) throws(UsageError) in
-            if text == "-1" {
-                group.transfer.redirectLimit = nil
-            } else {
-                group.transfer.redirectLimit = try OptionValues.number(text, "--max-redirs")
-            }
-        },
-        .value(
-            "proto-redir", nil, "LIST",
-            "schemes that redirects may lead to, as =https or -http; both by default"
-        ) {
-            (group, text) throws(UsageError) in
-            group.transfer.redirectSchemes = try SchemeList.applying(
-                text, to: group.transfer.redirectSchemes, "option --proto-redir")
-        },
-        .flag("post301", nil, "keep POST after a 301") { $0.transfer.statusesThatKeepMethod.insert(301) },
-        .flag("post302", nil, "keep POST after a 302") { $0.transfer.statusesThatKeepMethod.insert(302) },
-        .flag("post303", nil, "keep POST after a 303") { $0.transfer.statusesThatKeepMethod.insert(303) },
-    ]
+    static let redirects: [CurlOption] =
+        [
+            .toggle("location", "L", "follow redirects", \.transfer.followsRedirects),
+            .flag(
+                "location-trusted", nil, "-L, and send credentials wherever it leads",
+                opposite: { ($0.transfer.followsRedirects, $0.transfer.trustsOtherOrigins) = (false, false) }
+            ) { ($0.transfer.followsRedirects, $0.transfer.trustsOtherOrigins) = (true, true) },
+            .value(
+                "max-redirs", nil, "NUMBER",
+                "how many redirects are followed; 50 by default, -1 for any number"
+            ) {
+                (group, text) throws(UsageError) in
+                if text == "-1" {
+                    group.transfer.redirectLimit = nil
+                } else {
+                    group.transfer.redirectLimit = try OptionValues.number(text, "--max-redirs")
+                }
+            },
+            .value(
+                "proto-redir", nil, "LIST",
+                "schemes that redirects may lead to, as =https or -http; both by default"
+            ) {
+                (group, text) throws(UsageError) in
+                group.transfer.redirectSchemes = try SchemeList.applying(
+                    text, to: group.transfer.redirectSchemes, "option --proto-redir")
+            },
+        ]
+        + [301, 302, 303].map { status in
+            .flag(
+                "post\(status)", nil, "keep POST after a \(status)",
+                opposite: { $0.transfer.statusesThatKeepMethod.remove(status) }
+            ) { $0.transfer.statusesThatKeepMethod.insert(status) }
+        }
 
     /// Who is calling.
     static let callers: [CurlOption] = [
-        .value("user", "u", "USER[:PASSWORD]", "who is calling; the password is asked for on a terminal") {
-            $0.transfer.user = $1
-        },
-        .flag("basic", nil, "Basic for -u, the default") { $0.transfer.offersBasic = true },
-        .flag("digest", nil, "Digest for -u") { $0.transfer.offersDigest = true },
+        .value(
+            "user", "u", "USER[:PASSWORD]", "who is calling; the password is asked for on a terminal",
+            \.transfer.user),
+        .toggle("basic", nil, "Basic for -u, the default", \.transfer.offersBasic),
+        .toggle("digest", nil, "Digest for -u", \.transfer.offersDigest),
         .flag("anyauth", nil, "the safest that the server offers for -u") {
             $0.transfer.offersBasic = true
             $0.transfer.offersDigest = true
         },
-        .value("oauth2-bearer", nil, "TOKEN", "a Bearer token") { $0.transfer.bearer = $1 },
-        .flag("netrc", "n", "names and passwords from ~/.netrc") { $0.transfer.netrc = .required },
-        .flag("netrc-optional", nil, "as -n, but what the URL says comes first") {
-            $0.transfer.netrc = .optional
-        },
+        .value("oauth2-bearer", nil, "TOKEN", "a Bearer token", \.transfer.bearer),
+        .flag(
+            "netrc", "n", "names and passwords from ~/.netrc", \.transfer.netrc, .required,
+            opposite: TransferOptions.NetrcUse.none),
+        .flag(
+            "netrc-optional", nil, "as -n, but what the URL says comes first", \.transfer.netrc, .optional,
+            opposite: TransferOptions.NetrcUse.none),
         .value("netrc-file", nil, "FILE", "as -n, from this file") {
             $0.transfer.netrcFile = $1
             if $0.transfer.netrc == .none { $0.transfer.netrc = .required }
@@ -68,85 +75,80 @@ extension OptionTable {
                 group.transfer.cookieFiles.append(text)
             }
         },
-        .value("cookie-jar", "c", "FILE", "write all cookies to a file in the end; - for standard output") {
-            $0.transfer.cookieOutput = $1
-        },
-        .flag("junk-session-cookies", "j", "leave cookies without an end out of what -b reads") {
-            $0.transfer.dropsSessionCookies = true
-        },
+        .value(
+            "cookie-jar", "c", "FILE", "write all cookies to a file in the end; - for standard output",
+            \.transfer.cookieOutput),
+        .toggle(
+            "junk-session-cookies", "j", "leave cookies without an end out of what -b reads",
+            \.transfer.dropsSessionCookies),
     ]
 
     /// Retries.
     static let retries: [CurlOption] = [
-        .value("retry", nil, "NUMBER", "how many times a passing failure is tried again") {
-            (group, text) throws(UsageError) in
-            group.transfer.retries.count = try OptionValues.number(text, "--retry")
-        },
         .value(
-            "retry-delay", nil, "SECONDS", "how long to wait in between; by default 1 s, doubled each time"
-        ) {
-            (group, text) throws(UsageError) in
-            group.transfer.retries.delay = try OptionValues.seconds(text, "--retry-delay")
-        },
-        .value("retry-max-time", nil, "SECONDS", "after how long no further try begins") {
-            (group, text) throws(UsageError) in
-            group.transfer.retries.timeLimit = try OptionValues.seconds(text, "--retry-max-time")
-        },
-        .flag("retry-connrefused", nil, "count a refused connection as a passing failure") {
-            $0.transfer.retries.includesRefusedConnections = true
-        },
-        .flag("retry-all-errors", nil, "count every failure as a passing one") {
-            $0.transfer.retries.includesAllErrors = true
-        },
+            "retry", nil, "NUMBER", "how many times a passing failure is tried again",
+            \.transfer.retries.count, OptionValues.number),
+        .value(
+            "retry-delay", nil, "SECONDS", "how long to wait in between; by default 1 s, doubled each time",
+            \.transfer.retries.delay, OptionValues.seconds),
+        .value(
+            "retry-max-time", nil, "SECONDS", "after how long no further try begins",
+            \.transfer.retries.timeLimit, OptionValues.seconds),
+        .toggle(
+            "retry-connrefused", nil, "count a refused connection as a passing failure",
+            \.transfer.retries.includesRefusedConnections),
+        .toggle(
+            "retry-all-errors", nil, "count every failure as a passing one",
+            \.transfer.retries.includesAllErrors),
     ]
 
     /// The cache.
     static let caching: [CurlOption] = [
         .value(
             "cache", nil, "DIR",
-            "keep responses in a folder, and answer from it what is fresh there; -k keeps it out"
-        ) {
-            (group, text) throws(UsageError) in
-            guard !text.isEmpty else { throw UsageError("option --cache: takes a folder") }
-            group.transfer.cacheFolder = text
-        },
-        .flag("offline", nil, "answer from --cache alone, however stale; exit code 104 for what is not there")
-        {
-            $0.transfer.isOffline = true
-        },
+            "keep responses in a folder, and answer from it what is fresh there; -k keeps it out",
+            \.transfer.cacheFolder, OptionValues.folder),
+        .toggle(
+            "offline", nil, "answer from --cache alone, however stale; exit code 104 for what is not there",
+            \.transfer.isOffline),
         .value(
             "stale-if-error", nil, "SECONDS",
-            "what --cache has stands in for an error for so long after it has become stale"
-        ) {
-            (group, text) throws(UsageError) in
-            group.transfer.staleIfError = try OptionValues.number(text, "--stale-if-error")
-        },
+            "what --cache has stands in for an error for so long after it has become stale",
+            \.transfer.staleIfError, OptionValues.number),
     ]
 }
 
 extension OptionTable {
-    /// Options that mean to another command what they mean to `get`.
-    /// - Parameters:
-    ///   - names: Their long names, with blanks between them.
-    ///   - helps: What the other help says of them where it is another thing.
-    static func options(_ names: String, helps: [String: String] = [:]) -> [CurlOption] {
-        names.split(separator: " ").compactMap { name in
-            guard var option = commandOptions[String(name)] else { return nil }
-            if let help = helps[option.name] { option.help = help }
-            return option
-        }
+    /// Options of `get` by their long names, with blanks between them.
+    static func named(_ names: String) -> [CurlOption] {
+        names.split(separator: " ").compactMap { commandOptions[String($0)] }
     }
 
-    /// All options, as another command refuses them by name. Those that `get` refuses itself keep their reason.
+    /// What opens a connection, besides its clocks and its pace.
+    static let connecting = named(
+        "resolve connect-to unix-socket abstract-unix-socket interface ipv4 ipv6 happy-eyeballs-timeout-ms"
+            + " no-keepalive keepalive keepalive-time tcp-nodelay")
+
+    /// The options of another command: its own, options of `get` that mean the same to it, and all others of `get`, which it
+    /// refuses by name. Those that `get` refuses itself keep their reason.
     /// - Parameters:
-    ///   - reasons: Why some are.
+    ///   - helps: What the other help says of them where it is another thing.
+    ///   - reasons: Why some are refused.
     ///   - others: Why the others are.
-    static func refusals(_ reasons: [String: String], others: String) -> [CurlOption] {
-        all.map { option in
-            if let reason = reasons[option.name] { return .refused(option.name, option.letter, reason) }
-            if case .refused = option.kind { return option }
-            return .refused(option.name, option.letter, others)
+    static func options(
+        _ own: [CurlOption], _ shared: [CurlOption], helps: [String: String],
+        refusing reasons: [(reason: String, options: [CurlOption])], others: String, usage: String
+    ) -> CommandOptions {
+        var shared = shared
+        for index in shared.indices {
+            if let help = helps[shared[index].name] { shared[index].help = help }
         }
+        let refused = all.map { option in
+            if case .refused = option.kind { return option }
+            let given = reasons.first { $0.options.contains { $0.name == option.name } }
+            return .refused(option.name, option.letter, given?.reason ?? others)
+        }
+        return CommandOptions(own + shared + refused, usage: usage)
     }
 }
 

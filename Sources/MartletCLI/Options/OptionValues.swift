@@ -31,19 +31,28 @@ enum OptionValues {
         return number
     }
 
-    /// A plain number within bounds.
+    /// Reads a plain number within bounds.
     static func number(
-        _ text: String, in range: ClosedRange<Int>, _ option: String
-    ) throws(UsageError) -> Int {
-        guard let number = Int(text), range.contains(number) else {
-            throw UsageError(
-                "option \(option): “\(text)” is not a number from \(range.lowerBound) to \(range.upperBound)")
+        in range: ClosedRange<Int>
+    ) -> @Sendable (_ text: String, _ option: String) throws(UsageError) -> Int {
+        { (text, option) throws(UsageError) in
+            guard let number = Int(text), range.contains(number) else {
+                throw UsageError(
+                    "option \(option): “\(text)” is not a number from \(range.lowerBound) to \(range.upperBound)"
+                )
+            }
+            return number
         }
-        return number
+    }
+
+    /// A folder, which has a name.
+    static func folder(_ text: String, _ option: String) throws(UsageError) -> String {
+        guard !text.isEmpty else { throw UsageError("option \(option): takes a folder") }
+        return text
     }
 
     /// Bytes: `1000`, `10K`, `2M`, `1G` (of 1,024 each); 0 is "no limit".
-    static func size(_ text: String, _ option: String = "--max-filesize") throws(UsageError) -> Int? {
+    static func size(_ text: String, _ option: String) throws(UsageError) -> Int? {
         let units: [Character: Int] = ["k": 1 << 10, "m": 1 << 20, "g": 1 << 30]
         let unit = text.last.flatMap { units[Character($0.lowercased())] }
         let digits = unit == nil ? text[...] : text.dropLast()
@@ -56,13 +65,12 @@ enum OptionValues {
     }
 
     /// A header line, or a file of them.
-    static func header(_ line: String, _ group: inout OptionGroup) throws(UsageError) {
-        guard line.begins(with: "@") else {
+    static func header(_ group: inout OptionGroup, _ line: String) throws(UsageError) {
+        guard let contents = try InputFile.contents(behindAtOf: line) else {
             group.transfer.headerLines.append(line)
             return
         }
-        let text = String(
-            decoding: try InputFile.contents(of: line.rest(behind: line.startIndex)), as: UTF8.self)
+        let text = String(decoding: contents, as: UTF8.self)
         // As in curl: what is a remark, or blank, is no field.
         for line in text.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {
             guard line.contains(where: { $0 != " " && $0 != "\t" }) else { continue }
@@ -71,7 +79,7 @@ enum OptionValues {
     }
 
     /// A date or a file's time; what is neither is no condition, of which users are told.
-    static func timeCondition(_ text: String, _ group: inout OptionGroup) {
+    static func timeCondition(_ group: inout OptionGroup, _ text: String) {
         group.transfer.timeCondition = TimeCondition(text, now: TimeCondition.present)
         guard group.transfer.timeCondition == nil else { return }
         group.global.warnings.append(
@@ -79,7 +87,7 @@ enum OptionValues {
     }
 
     /// `HOST:PORT:ADDRESS[,ADDRESS]…`, with a `+` before it if wanted; `-HOST:PORT` takes it back.
-    static func resolve(_ text: String, _ group: inout OptionGroup) throws(UsageError) {
+    static func resolve(_ group: inout OptionGroup, _ text: String) throws(UsageError) {
         let isRemoval = text.hasPrefix("-")
         let rest = text.hasPrefix("+") || isRemoval ? text.dropFirst() : text[...]
         let parts = rest.split(separator: ":", maxSplits: isRemoval ? 1 : 2, omittingEmptySubsequences: false)
@@ -128,11 +136,11 @@ enum OptionValues {
     }
 
     /// The newest TLS.
-    static func newestTLS(_ text: String) throws(UsageError) -> TLSVersion {
+    static func newestTLS(_ text: String, _ option: String) throws(UsageError) -> TLSVersion {
         switch text {
         case "1.2": return .tls12
         case "1.3", "default": return .tls13
-        default: throw UsageError("option --tls-max: TLS “\(text)” is not supported; 1.2 and 1.3 are")
+        default: throw UsageError("option \(option): TLS “\(text)” is not supported; 1.2 and 1.3 are")
         }
     }
 

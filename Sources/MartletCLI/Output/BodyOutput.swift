@@ -75,19 +75,14 @@ actor BodyOutput {
     func restart() async throws(OutputError) {
         guard let file, let path else { return }
         let start = start
-        let result = await Console.run { () -> Result<Void, OutputError> in
+        try await Console.write(to: path) {
             do {
                 try file.resize(to: start)
                 try file.seek(offset: start, from: .start)
-                return .success(())
             } catch Errno.invalidArgument, Errno.illegalSeek {
                 // No plain file: what went in cannot be had back.
-                return .success(())
-            } catch {
-                return .failure(OutputError(name: path, error))
             }
         }
-        try result.get()
     }
 
     /// Ends the output: a file is there from now on, be it empty.
@@ -132,25 +127,28 @@ actor BodyOutput {
         let makesFolders = makesFolders
         let mode: FileDescriptor.OpenOptions =
             appends ? .append : mayReplace ? .truncate : .exclusiveCreate
-        let result = await Console.run { () -> Result<(FileDescriptor, Int64), OutputError> in
-            do {
-                let parent = FilePath(path).removingLastComponent().string
-                if makesFolders, !parent.isEmpty {
-                    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
-                }
-                let file = try FileDescriptor.open(
-                    FilePath(path), .writeOnly, options: [.create, mode, .closeOnExec],
-                    permissions: [.ownerReadWrite, .groupRead, .otherRead])
-                // What is no plain file has no end to begin at.
-                let start = mode == .append ? (try? file.seek(offset: 0, from: .end)) ?? 0 : 0
-                return .success((file, start))
-            } catch {
-                return .failure(OutputError(name: path, error))
-            }
+        let (opened, end) = try await Console.write(to: path) {
+            let file = try FileDescriptor.output(path, mode, makesFolders: makesFolders)
+            // What is no plain file has no end to begin at.
+            return (file, mode == .append ? (try? file.seek(offset: 0, from: .end)) ?? 0 : 0)
         }
-        let (opened, end) = try result.get()
-        file = opened
-        start = end
+        (file, start) = (opened, end)
         return opened
+    }
+}
+
+extension FileDescriptor {
+    /// Opens a file to be written, which is made where it is missing. Blocks.
+    /// - Parameter makesFolders: Whether the folders above it are made, too.
+    static func output(
+        _ path: String, _ mode: OpenOptions, makesFolders: Bool = false
+    ) throws -> FileDescriptor {
+        let parent = FilePath(path).removingLastComponent().string
+        if makesFolders, !parent.isEmpty {
+            try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+        }
+        return try open(
+            FilePath(path), .writeOnly, options: [.create, mode, .closeOnExec],
+            permissions: [.ownerReadWrite, .groupRead, .otherRead])
     }
 }

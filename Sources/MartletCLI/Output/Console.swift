@@ -64,44 +64,52 @@ enum Console {
         let pieces = pieces.filter { !$0.text.isEmpty }
         // What has nothing for standard output does not wait for its reader.
         let workers = pieces.allSatisfy(\.goesToStandardError) ? errors : output
-        let result = await workers.run { () -> Result<Void, OutputError> in
+        try await attempt(on: workers, OutputError.standardOutput) {
             for piece in pieces {
-                do {
-                    if piece.goesToStandardError {
-                        try writeToErrors(piece.text)
-                    } else {
-                        try FileDescriptor.standardOutput.writeAll(piece.text.utf8)
-                    }
-                } catch {
-                    if piece.goesToStandardError { continue }
-                    return .failure(.standardOutput(error))
+                if piece.goesToStandardError {
+                    try? writeToErrors(piece.text)
+                } else {
+                    _ = try FileDescriptor.standardOutput.writeAll(piece.text.utf8)
                 }
             }
-            return .success(())
         }
-        try result.get()
     }
 
     /// Writes bytes to a descriptor.
     static func write(_ bytes: [UInt8], to file: FileDescriptor, named name: String) async throws(OutputError)
     {
         guard !bytes.isEmpty else { return }
-        let workers = file == .standardOutput ? output : files
-        let result = await workers.run { () -> Result<Void, OutputError> in
-            do {
-                try file.writeAll(bytes)
-                return .success(())
-            } catch {
-                return .failure(
-                    file == .standardOutput ? .standardOutput(error) : OutputError(name: name, error))
-            }
+        guard file == .standardOutput else {
+            return try await write(to: name) { _ = try file.writeAll(bytes) }
         }
-        try result.get()
+        try await attempt(on: output, OutputError.standardOutput) { _ = try file.writeAll(bytes) }
+    }
+
+    /// Opens, writes or closes a file on one of the threads for files.
+    /// - Throws: What failed, with the file's name.
+    static func write<Value: Sendable>(
+        to name: String, _ body: @escaping @Sendable () throws -> Value
+    ) async throws(OutputError) -> Value {
+        try await attempt(on: files, { OutputError(name: name, $0) }, body)
+    }
+
+    private static func attempt<Value: Sendable>(
+        on workers: BlockingWorkers, _ failure: (any Error) -> OutputError,
+        _ body: @escaping @Sendable () throws -> Value
+    ) async throws(OutputError) -> Value {
+        try await workers.run { Result(catching: body) }.mapError(failure).get()
     }
 
     /// Runs something that blocks on one of the threads for files.
     static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         await files.run(body)
+    }
+
+    /// Runs something that blocks, and may fail, on one of the threads for files.
+    static func attempt<Value: Sendable, Failure: Error>(
+        _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        try await files.run { Result(catching: body) }.get()
     }
 }
 

@@ -5,8 +5,8 @@ import Martlet
 /// `martlet queue add`: writes a request down and prints its number.
 struct QueueAddCommand: WordsCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add", abstract: "Write a request down, to be sent later, and print its number.",
-        discussion: "“martlet queue add --help” lists the options.")
+        words: "queue add",
+        abstract: "Write a request down, to be sent later, and print its number.")
 
     @Argument(parsing: .captureForPassthrough, help: "Options and a URL, in any order.")
     var words: [String] = []
@@ -50,10 +50,9 @@ struct QueueAddCommand: WordsCommand {
 /// name.
 enum QueueAddOptionTable {
     /// The options by name and letter.
-    static let commandOptions = CommandOptions(
-        own + OptionTable.options(sharedNames, helps: helps)
-            + OptionTable.refusals(reasons, others: "makes no sense for a request that is sent later"),
-        usage: "martlet queue add [options] URL")
+    static let commandOptions = OptionTable.options(
+        own, shared, helps: helps, refusing: reasons,
+        others: "makes no sense for a request that is sent later", usage: "martlet queue add [options] URL")
 
     private static let own: [CurlOption] = [
         QueueOptions.directory,
@@ -62,7 +61,7 @@ enum QueueAddOptionTable {
             guard !text.isEmpty else { throw UsageError("option --lane: takes a name") }
             group.queue.lane = text
         },
-        .value("tag", nil, "TEXT", "what it is called in lists and events") { $0.queue.tag = $1 },
+        .value("tag", nil, "TEXT", "what it is called in lists and events", \.queue.tag),
         .value(
             "key", nil, "KEY", "its Idempotency-Key; a random one by default where the method needs one"
         ) { (group, text) throws(UsageError) in
@@ -73,17 +72,14 @@ enum QueueAddOptionTable {
         },
         .flag(
             "no-key", nil,
-            "no Idempotency-Key: a POST is sent at most once, and reported where that is unclear"
-        ) {
-            $0.queue.key = .none
-        },
-        .value("expires", nil, "TIME", "when to give it up, as 7d (the default), 12h, 30m or 90s") {
-            (group, text) throws(UsageError) in
-            group.queue.expires = try OptionValues.length(text, "--expires")
-        },
-        .flag("copy", nil, "keep a copy of the file of -T; else it must be the same when it is sent") {
-            $0.queue.files = .copy
-        },
+            "no Idempotency-Key: a POST is sent at most once, and reported where that is unclear",
+            \.queue.key, .none),
+        .value(
+            "expires", nil, "TIME", "when to give it up, as 7d (the default), 12h, 30m or 90s",
+            \.queue.expires, OptionValues.length),
+        .flag(
+            "copy", nil, "keep a copy of the file of -T; else it must be the same when it is sent",
+            \.queue.files, .copy),
         .value("secret", nil, "NAME", "a field of -H that is not stored, as Authorization and Cookie are not")
         {
             (group, text) throws(UsageError) in
@@ -109,27 +105,20 @@ enum QueueAddOptionTable {
         "silent": "no notes, and no errors",
     ]
 
-    private static let sharedNames =
+    private static let shared = OptionTable.named(
         "url request header head get user-agent referer range path-as-is globoff"
-        + " data data-ascii data-raw data-binary data-urlencode json form form-string form-escape upload-file"
-        + " user oauth2-bearer silent show-error disable version help config"
+            + " data data-ascii data-raw data-binary data-urlencode json form form-string form-escape upload-file"
+            + " user oauth2-bearer silent show-error disable version help config")
 
-    private static let atRun = "is given to “martlet queue run”, which sends"
-
-    private static let reasons: [String: String] = {
-        let names =
-            "basic digest anyauth netrc netrc-optional netrc-file cookie-jar junk-session-cookies"
-            + " location location-trusted max-redirs proto-redir connect-timeout max-time resolve connect-to"
-            + " unix-socket abstract-unix-socket interface ipv4 ipv6 happy-eyeballs-timeout-ms no-keepalive keepalive"
-            + " keepalive-time tcp-nodelay expect100-timeout proxy proxy-user proxy-basic proxy-digest proxy-anyauth"
-            + " noproxy proxytunnel socks5 socks5-hostname socks5-basic proxy-cacert proxy-insecure insecure cacert"
-            + " capath cert cert-type key-type pass pinnedpubkey crlfile tlsv1 tlsv1.2 tlsv1.3 tls-max ciphers"
-            + " tls13-ciphers no-alpn no-sessionid verbose"
-        var reasons = Dictionary(
-            uniqueKeysWithValues: names.split(separator: " ").map { (String($0), atRun) })
-        reasons["next"] = "one request is added at a time"
-        return reasons
-    }()
+    private static let reasons: [(reason: String, options: [CurlOption])] = [
+        (
+            "is given to “martlet queue run”, which sends",
+            OptionTable.callers + OptionTable.cookies + OptionTable.redirects.prefix(4)
+                + OptionTable.connecting + OptionTable.proxy + OptionTable.security
+                + OptionTable.named("connect-timeout max-time expect100-timeout verbose")
+        ),
+        ("one request is added at a time", OptionTable.named("next")),
+    ]
 }
 
 /// What is written to a queue, from the options of `queue add`.

@@ -4,9 +4,8 @@ import Martlet
 /// `martlet queue run`: sends what is in a queue.
 struct QueueRunCommand: WordsCommand {
     static let configuration = CommandConfiguration(
-        commandName: "run",
-        abstract: "Send what is there, until SIGINT or SIGTERM, or until nothing is left to send.",
-        discussion: "“martlet queue run --help” lists the options.")
+        words: "queue run",
+        abstract: "Send what is there, until SIGINT or SIGTERM, or until nothing is left to send.")
 
     @Argument(parsing: .captureForPassthrough, help: "Options, in any order.")
     var words: [String] = []
@@ -30,14 +29,9 @@ struct QueueRunCommand: WordsCommand {
         }
         let path = try QueueDirectory.path(group.queue.directory)
         let secrets = try await QueueSecrets(group.transfer)
-        if !group.global.isSilent { await KeyLogPlan.warn() }
-        var configuration = try SessionPlan.configuration(for: group.transfer, usesTLS: true)
         let jar = CookiePlan.makeJar()
-        if CookiePlan.isActive(group.transfer) {
-            await CookiePlan.fill(jar, for: group.transfer, group.global)
-            configuration.cookies = jar
-        }
-        let session = ProgramSessions.shared.make(configuration)
+        let session = ProgramSessions.shared.make(
+            try await SessionPlan.configuration(for: group.transfer, group.global, usesTLS: true, jar: jar))
         let origin = try await secrets.origin(ofQueue: path, group.global)
         var options = OfflineQueueOptions()
         options.request = TransferPlan.requestOptions(group.transfer)
@@ -75,9 +69,8 @@ struct QueueRunCommand: WordsCommand {
 /// which are refused by name.
 enum QueueRunOptionTable {
     /// The options by name and letter.
-    static let commandOptions = CommandOptions(
-        own + OptionTable.options(sharedNames, helps: helps)
-            + OptionTable.refusals(reasons, others: "makes no sense for a queue"),
+    static let commandOptions = OptionTable.options(
+        own, shared, helps: helps, refusing: reasons, others: "makes no sense for a queue",
         usage: "martlet queue run [options]")
 
     /// What holds where nothing is said.
@@ -91,18 +84,16 @@ enum QueueRunOptionTable {
 
     private static let own: [CurlOption] = [
         QueueOptions.directory,
-        .flag("until-empty", nil, "end when nothing waits any more") { $0.queue.endsWhenEmpty = true },
+        .flag("until-empty", nil, "end when nothing waits any more", \.queue.endsWhenEmpty),
         .flag(
             "accept-redirects", nil,
-            "count the page to which a 302 or 303 leads after a POST as its response; else the POST was not delivered"
-        ) { $0.queue.acceptsRedirectedResults = true },
-        .flag("json", nil, "print each event as a JSON object on a line; see below") {
-            $0.queue.isJSON = true
-        },
+            "count the page to which a 302 or 303 leads after a POST as its response; else the POST was not delivered",
+            \.queue.acceptsRedirectedResults),
+        .flag("json", nil, "print each event as a JSON object on a line; see below", \.queue.isJSON),
         .value(
             "header", "H", "LINE",
-            "a field for every request, in place of what it has, such as a secret one; @FILE"
-        ) { (group, line) throws(UsageError) in try OptionValues.header(line, &group) },
+            "a field for every request, in place of what it has, such as a secret one; @FILE",
+            OptionValues.header),
     ]
 
     private static let helps: [String: String] = [
@@ -118,32 +109,26 @@ enum QueueRunOptionTable {
         "silent": "nothing on standard error",
     ]
 
-    private static let sharedNames =
-        "user basic digest anyauth oauth2-bearer netrc netrc-optional netrc-file"
-        + " cookie cookie-jar junk-session-cookies location max-redirs proto-redir"
-        + " connect-timeout max-time resolve connect-to unix-socket abstract-unix-socket interface ipv4 ipv6"
-        + " happy-eyeballs-timeout-ms no-keepalive keepalive keepalive-time tcp-nodelay expect100-timeout"
-        + " proxy proxy-user proxy-basic proxy-digest proxy-anyauth noproxy proxytunnel socks5 socks5-hostname"
-        + " socks5-basic proxy-cacert proxy-insecure"
-        + " insecure cacert capath cert cert-type key key-type pass pinnedpubkey crlfile tlsv1 tlsv1.2 tlsv1.3"
-        + " tls-max ciphers tls13-ciphers no-alpn no-sessionid"
-        + " silent show-error verbose disable version help config"
+    private static let shared =
+        OptionTable.callers + OptionTable.cookies
+        + OptionTable.named("location max-redirs proto-redir connect-timeout max-time")
+        + OptionTable.connecting + OptionTable.named("expect100-timeout")
+        + OptionTable.proxy + OptionTable.security
+        + OptionTable.named("silent show-error verbose disable version help config")
 
-    private static let reasons: [String: String] = {
-        let retries = "a queue tries again by itself"
-        let requests =
-            "url request head get user-agent referer range path-as-is globoff data data-ascii data-raw data-binary"
-            + " data-urlencode form form-string form-escape upload-file"
-        var reasons = Dictionary(
-            uniqueKeysWithValues: requests.split(separator: " ").map {
-                (String($0), "is part of a request; “martlet queue add” takes it")
-            })
-        for name in ["retry", "retry-delay", "retry-max-time", "retry-connrefused", "retry-all-errors"] {
-            reasons[name] = retries
-        }
-        reasons["location-trusted"] = "requests of a queue take no credentials wherever they are led"
-        return reasons
-    }()
+    private static let reasons: [(reason: String, options: [CurlOption])] = [
+        (
+            "is part of a request; “martlet queue add” takes it",
+            OptionTable.named(
+                "url request head get user-agent referer range path-as-is globoff data data-ascii data-raw"
+                    + " data-binary data-urlencode form form-string form-escape upload-file")
+        ),
+        ("a queue tries again by itself", OptionTable.retries),
+        (
+            "requests of a queue take no credentials wherever they are led",
+            OptionTable.named("location-trusted")
+        ),
+    ]
 }
 
 /// Prints what happens in a queue, until it is to end.
