@@ -19,54 +19,49 @@ extension CacheStep {
             // One that was given up was meant for others.
             if error is CancellationError, !isFirst { return nil }
             throw error
-        case .stored(let response, let answer):
+        case .stored(let response, let answer, let setCookies):
             guard isFirst || flight.wasEarly(member.number) else { return nil }
-            let result = try await make(
-                answer, of: response, source: .validatedCache, setCookies: flight.setCookies)
+            let result = try await make(answer, of: response, source: .validatedCache, setCookies: setCookies)
             cache.store.noteUse(of: response)
             cache.count(isFirst ? .validated : .shared, served: answer.byteCount(of: response))
             return result
-        case .error:
+        case .offer(let offer, _) where offer.hasStandIn:
             guard isFirst || flight.wasEarly(member.number) else { return nil }
-            let status = flight.answer?.network.head.status
-            guard let network = flight.claim(isFirst: isFirst) else {
-                return try await staleAnswer(status: status)
-            }
+            let status = offer.network.head.status
+            guard flight.claim(isFirst: isFirst) != nil else { return try await staleAnswer(status: status) }
             do {
-                let standIn = try await standIn(status: status)
-                return take(over: network, flight, standIn: standIn)
+                return take(over: offer, flight, standIn: try await standIn(status: status))
             } catch {
-                network.finish()
+                offer.network.finish()
                 throw error
             }
-        case .exchange:
+        case .offer:
             core.flights.note(request.key, isShareable: false)
-            guard let network = flight.claim(isFirst: isFirst) else { return nil }
-            return take(over: network, flight, standIn: nil)
-        case .transfer(let variant):
+            return flight.claim(isFirst: isFirst).map { take(over: $0, flight, standIn: nil) }
+        case .transfer(let transfer, _):
             let mayShare =
                 isFirst
                 || SharingRule.allows(
-                    variant, for: request, askedBefore: flight.wasEarly(member.number), now: .now,
+                    transfer.variant, for: request, askedBefore: flight.wasEarly(member.number), now: .now,
                     policy: cache.policy)
             if isFirst { core.flights.note(request.key, isShareable: true) }
-            guard mayShare, let (network, status) = flight.answer, !flight.hasDetached(member.number) else {
-                return nil
-            }
+            guard mayShare, !flight.hasDetached(member.number) else { return nil }
             cache.store.noteUse(of: nil)
             cache.count(isFirst ? .miss : .shared)
-            var told = status
-            told.isCollapsed = !isFirst
+            var status = transfer.status
+            status.isCollapsed = !isFirst
+            let network = transfer.network
             control.download?.update { $0.totalByteCount = network.announcedByteCount }
             return network.passed(
                 to: call,
                 channel: .stored(CachedBody(.transfer(member), in: cache, of: nil, loop: core.loop)),
-                provenance: AnswerCaching(.network, told, transfer: isFirst ? network : nil))
+                provenance: AnswerCaching(.network, status, transfer: isFirst ? network : nil))
         }
     }
 
     /// Makes the network's answer the call's own.
-    private func take(over network: Answer, _ flight: CacheFlight, standIn: StandIn?) -> Answer {
+    private func take(over offer: CacheFlight.Offer, _ flight: CacheFlight, standIn: StandIn?) -> Answer {
+        let network = offer.network
         if control.isExposed { flight.gate.pass(to: control) }
         if case .exchange(let exchange) = network.channel {
             exchange.adopt(totalDeadline: call.totalDeadline)
@@ -77,8 +72,7 @@ extension CacheStep {
             cache.store.noteUse(of: nil)
             cache.count(.miss)
         }
-        let status = flight.answer?.status ?? CacheStatus()
-        return network.passed(to: call, provenance: AnswerCaching(.network, status, standIn: standIn))
+        return network.passed(to: call, provenance: AnswerCaching(.network, offer.status, standIn: standIn))
     }
 
     func makeFlight(isUnattended: Bool) -> CacheFlight {

@@ -56,13 +56,13 @@ final class CachedBody: StoredBody {
 
     /// The exchange of the transfer that it comes by.
     var exchange: Exchange? {
-        if case .exchange(let exchange) = flight?.answer?.network.channel { exchange } else { nil }
+        if case .exchange(let exchange) = flight?.network?.channel { exchange } else { nil }
     }
 
     /// Fields behind the body.
     var trailers: FieldBlock? {
         if let stored { return stored.head.trailers }
-        return flight?.answer?.network.trailers
+        return flight?.network?.trailers
     }
 
     /// All of it, where it is in memory; it is read then.

@@ -11,7 +11,7 @@ extension CacheFlight {
     func begin(_ writer: ResponseWriter, byteCount: UInt64?) {
         state.withLock { state in
             state.writer = writer
-            state.briefByteCount = byteCount.flatMap { $0 < UInt64(CacheFlight.most) ? Int($0) : nil }
+            if let byteCount, byteCount < UInt64(CacheFlight.most) { state.holding = .brief(Int(byteCount)) }
         }
     }
 
@@ -19,14 +19,14 @@ extension CacheFlight {
     func append(_ bytes: [UInt8]) {
         let (waiters, writes) = state.withLock { state -> ([OneShot<Void>], Bool) in
             state.hold(bytes)
-            if state.briefByteCount == nil, state.writer?.isAlive == true {
+            if !state.holding.isBrief, state.writer?.isAlive == true {
                 state.pending.gather(bytes)
                 state.pendingByteCount += bytes.count
             }
             trim(&state)
             // Small pieces are written together.
-            let writes = !state.isWriting && state.pendingByteCount >= 128 * 1024
-            if writes { state.isWriting = true }
+            let writes = !state.writing.isUnderWay && state.pendingByteCount >= 128 * 1024
+            if writes { state.writing = .busy }
             return (state.takeReaders(), writes)
         }
         for waiter in waiters { waiter.fulfil(()) }
@@ -44,11 +44,11 @@ extension CacheFlight {
         while true {
             let (writer, pending, finish) = state.withLock { state in
                 let pending = state.pending
-                (state.pending, state.pendingByteCount) = ([], 0)
+                state.dropPending()
                 var finish: (@Sendable () -> Void)?
                 if pending.isEmpty {
-                    finish = state.finish.take()
-                    state.isWriting = false
+                    if case .last(let closure) = state.writing { finish = closure }
+                    state.writing = .idle
                 }
                 return (state.writer, pending, finish)
             }
@@ -72,7 +72,7 @@ extension CacheFlight {
         while true {
             let wait = OneShot<Void>()
             let (isWanted, obstacle) = state.withLock { state -> (Bool?, Obstacle) in
-                if state.isGivenUp { return (false, .none) }
+                if state.isAbandoned { return (false, .none) }
                 if self.isWanted(state) { return (true, .none) }
                 state.pump = wait
                 return (nil, self.obstacle(state))
@@ -89,7 +89,7 @@ extension CacheFlight {
                 if case .timedOut = await wait.wait(until: deadline, on: loop), writer.store.isHeldUp {
                     writer.giveUp()
                     state.withLock { state in
-                        (state.pending, state.pendingByteCount) = ([], 0)
+                        state.dropPending()
                         trim(&state)
                     }
                 }
@@ -123,8 +123,8 @@ extension CacheFlight {
     private func obstacle(_ state: State) -> Obstacle {
         if state.pendingByteCount >= CacheFlight.most { return state.writer.map { .disk($0) } ?? .none }
         guard state.writer?.isAlive != true, state.received - state.start >= UInt64(CacheFlight.most),
-            let slowest = state.offsets.values.min(),
-            state.waiters.keys.contains(where: { state.offsets[$0] ?? 0 > slowest })
+            let slowest = state.slowest,
+            state.readers.values.contains(where: { $0.waiter != nil && $0.offset > slowest })
         else { return .none }
         return .reader(slowest)
     }
@@ -132,15 +132,12 @@ extension CacheFlight {
     /// No longer keeps anything for those who have read up to an offset and no further.
     private func detach(at offset: UInt64) {
         let waiters = state.withLock { state -> [OneShot<Void>] in
-            let members = state.offsets.filter { $0.value == offset }.keys
-            guard members.count < state.offsets.count else { return [] }
-            for member in members {
-                state.offsets[member] = nil
-                state.collectors.remove(member)
-                state.detached.insert(member)
-            }
+            let detached = state.readers.filter { $0.value.offset == offset }
+            guard detached.count < state.readers.count else { return [] }
+            state.readers = state.readers.filter { $0.value.offset != offset }
+            state.detached.formUnion(detached.keys)
             trim(&state)
-            return members.compactMap { state.waiters.removeValue(forKey: $0) }
+            return detached.values.compactMap(\.waiter)
         }
         for waiter in waiters { waiter.fulfil(()) }
     }
@@ -149,8 +146,8 @@ extension CacheFlight {
         guard state.pendingByteCount < CacheFlight.most else { return false }
         guard state.received - state.start < UInt64(CacheFlight.most) else { return false }
         if isUnattended || state.isWhole { return true }
-        guard let fastest = state.offsets.values.max() else { return false }
-        if state.briefByteCount != nil, !state.collectors.isEmpty { return true }
+        guard let fastest = state.fastest else { return false }
+        if state.holding.isBrief, state.readers.values.contains(where: \.isCollecting) { return true }
         return state.received - min(fastest, state.received) < CacheFlight.readAhead
     }
 
@@ -158,11 +155,10 @@ extension CacheFlight {
     /// - Parameter finish: Called once all of it is written, where that was done: it is to end the body.
     func noteWhole(_ finish: @escaping @Sendable () -> Void) {
         let (waiters, writes) = state.withLock { state in
-            state.isOver = true
-            state.finish = finish
-            if state.briefByteCount != nil, state.start == 0 { state.pending = state.chunks }
-            defer { state.isWriting = true }
-            return (state.takeReaders(), !state.isWriting)
+            state.advance(to: .whole)
+            if state.holding.isBrief, state.start == 0 { state.pending = state.chunks }
+            defer { state.writing = .last(finish) }
+            return (state.takeReaders(), !state.writing.isUnderWay)
         }
         for waiter in waiters { waiter.fulfil(()) }
         if writes { write() }
@@ -176,7 +172,7 @@ extension CacheFlight {
     /// Ends the body.
     func end(_ end: End) {
         let waiters = state.withLock { state in
-            state.end = end
+            state.advance(to: .ended(end))
             return state.takeWaiters()
         }
         for waiter in waiters { waiter.fulfil(()) }
@@ -185,7 +181,7 @@ extension CacheFlight {
     /// Lets those who have all of the body go before it is stored. Whoever asks until then joins them.
     func release() {
         let waiters = state.withLock { state in
-            state.isReleased = true
+            if case .landed(.transfer(_, .whole)) = state.stage { state.advance(to: .released) }
             return state.takeWaiters()
         }
         for waiter in waiters { waiter.fulfil(()) }
@@ -195,7 +191,7 @@ extension CacheFlight {
     /// - Returns: Whether it was stored.
     func withdraw() async -> Bool {
         let writer = state.withLock { state in
-            state.isWithdrawn = true
+            state.admission = .closed
             return state.writer
         }
         guard let writer else { return false }

@@ -12,61 +12,6 @@ import Synchronization
 /// those who read, and stops when none is left. What was received is kept in memory for a moment, and read back from the
 /// store by those who are slower; so that whatever the body's size, about a mebibyte of it is held.
 final class CacheFlight: Sendable {
-    struct State {
-        var landing: Landing?
-        /// The network's answer.
-        var network: Answer?
-        /// What the cache says of it.
-        var status: CacheStatus?
-        /// The cookies that came with the word that what is stored is good.
-        var setCookies: [[UInt8]] = []
-        var isClaimed = false
-        /// How far each of those who take part has read.
-        var offsets: [UInt64: UInt64] = [:]
-        /// Who came before the head.
-        var early: Set<UInt64> = []
-        var lastMember: UInt64 = 0
-        var waiters: [UInt64: OneShot<Void>] = [:]
-        /// Who takes the body in one piece, and is not told of parts of it where it is brief.
-        var collectors: Set<UInt64> = []
-        var isGivenUp = false
-        /// The members that were too slow for the others, and take part no longer.
-        var detached: Set<UInt64> = []
-
-        /// What was received and not let go, oldest first, and where the first of it stands.
-        var chunks: [[UInt8]] = []
-        var start: UInt64 = 0
-        var received: UInt64 = 0
-        /// What waits to be written.
-        var pending: [[UInt8]] = []
-        var pendingByteCount = 0
-        var isWriting = false
-        /// How much can be read back.
-        var stored: UInt64 = 0
-        /// Whether the exchange is over, with all of the body.
-        var isOver = false
-        /// Whether those who have read all of the body wait no longer until it is stored.
-        var isReleased = false
-        var writer: ResponseWriter?
-        /// The length of a body that is brief: known to be no longer than what may be held, and so held whole until it is
-        /// stored, all at once.
-        var briefByteCount: Int?
-        /// Whether what is held of a brief body is one piece that grows, since somebody takes it as one.
-        var isGathering = false
-        /// What stores the body once all of it is written, and ends it.
-        var finish: (@Sendable () -> Void)?
-        /// Whether something could not be read back.
-        var isUnreadable = false
-        /// Whether what came makes no sense to those who decode it.
-        var isWithdrawn = false
-        var end: End?
-        /// Where the receiving task waits.
-        var pump: OneShot<Void>?
-
-        /// Whether all of the body has come. It may not be stored yet.
-        var isWhole: Bool { isOver || network?.announcedByteCount == received }
-    }
-
     /// How far the body is received ahead of the fastest reader, in bytes.
     static let readAhead: UInt64 = 256 * 1024
     /// How much of a body that nobody wants is taken, so that its connection can carry another request, in bytes.
@@ -106,16 +51,23 @@ final class CacheFlight: Sendable {
     func join() -> FlightMember? {
         guard isCurrent() else { return nil }
         let number = state.withLock { state -> UInt64? in
-            let isReadable = !state.isUnreadable && state.stored >= state.start
-            guard !state.isGivenUp, !state.isWithdrawn, state.start == 0 || isReadable else { return nil }
-            if case .failed = state.end { return nil }
-            switch state.landing {
-            case nil, .transfer: break
-            default: return nil
+            let isReadable =
+                switch state.admission {
+                case .open: state.stored >= state.start
+                case .whileHeld: state.start == 0
+                case .closed: false
+                }
+            guard isReadable else { return nil }
+            let wasEarly: Bool
+            switch state.stage {
+            case .asking: wasEarly = true
+            case .landed(.transfer(_, .coming)), .landed(.transfer(_, .whole)),
+                .landed(.transfer(_, .released)), .landed(.transfer(_, .ended(.complete))):
+                wasEarly = false
+            case .abandoned, .landed: return nil
             }
             state.lastMember += 1
-            if state.landing == nil { state.early.insert(state.lastMember) }
-            state.offsets[state.lastMember] = 0
+            state.readers[state.lastMember] = Reader(wasEarly: wasEarly)
             return state.lastMember
         }
         return number.map { FlightMember(self, $0) }
@@ -125,7 +77,7 @@ final class CacheFlight: Sendable {
     func hasDetached(_ member: UInt64) -> Bool { state.withLock { $0.detached.contains(member) } }
 
     /// How many take part.
-    var memberCount: Int { state.withLock { $0.offsets.count } }
+    var memberCount: Int { state.withLock { $0.readers.count } }
 
     /// How many bytes it holds in memory: for readers, and until they are written.
     var heldByteCount: Int { state.withLock { Int($0.received - $0.start) + $0.pendingByteCount } }
@@ -134,21 +86,18 @@ final class CacheFlight: Sendable {
     /// those who ask next, and until it is they join it.
     func leave(_ member: UInt64) {
         let (isLast, unclaimed) = state.withLock { state -> (Bool, Answer?) in
-            guard state.offsets.removeValue(forKey: member) != nil else { return (false, nil) }
-            state.waiters[member] = nil
-            state.collectors.remove(member)
+            guard state.readers.removeValue(forKey: member) != nil else { return (false, nil) }
             trim(&state)
-            guard state.offsets.isEmpty, !isUnattended else { return (false, nil) }
-            switch state.landing {
-            case .exchange, .error:
-                defer { state.isClaimed = true }
-                return (false, state.isClaimed ? nil : state.network)
-            case nil, .transfer:
-                guard state.end == nil, !state.isWhole else { return (false, nil) }
-                state.isGivenUp = true
-                return (true, nil)
-            case .stored, .failed: return (false, nil)
+            guard state.readers.isEmpty, !isUnattended else { return (false, nil) }
+            switch state.stage {
+            case .asking: state.stage = .abandoned
+            case .landed(.transfer(_, .coming)) where !state.isWhole: state.advance(to: .abandoned)
+            case .landed(.offer(let offer, isTaken: false)):
+                state.stage = .landed(.offer(offer, isTaken: true))
+                return (false, offer.network)
+            case .abandoned, .landed: return (false, nil)
             }
+            return (true, nil)
         }
         unclaimed?.finish()
         if isLast { control.cancel() }
@@ -158,49 +107,42 @@ final class CacheFlight: Sendable {
     /// What came of the request; `nil` while it is under way.
     func landing(for member: UInt64, _ waiter: OneShot<Void>) -> Landing? {
         state.withLock { state in
-            if state.landing == nil { state.waiters[member] = waiter }
-            return state.landing
+            if case .landed(let landing) = state.stage { return landing }
+            state.readers[member]?.waiter = waiter
+            return nil
         }
     }
 
-    /// The network's answer and what the cache says of it.
-    var answer: (network: Answer, status: CacheStatus)? {
-        state.withLock { state in
-            guard let network = state.network, let status = state.status else { return nil }
-            return (network, status)
-        }
-    }
-
-    /// The cookies that came with the word that what is stored is good.
-    var setCookies: [[UInt8]] { state.withLock { $0.setCookies } }
+    /// The network's answer whose body is shared.
+    var network: Answer? { state.withLock { $0.transfer?.0.network } }
 
     /// Takes the network's answer over, exchange and all; `nil` where another has it, and where the member for whom the
     /// request was made is still there and takes it.
     /// - Parameter isFirst: Whether the request was made for whoever asks.
-    func claim(isFirst: Bool = true) -> Answer? {
+    func claim(isFirst: Bool = true) -> Offer? {
         state.withLock { state in
-            let isFree = isFirst || isUnattended || state.offsets[CacheFlight.firstMember] == nil
-            guard !state.isClaimed, isFree else { return nil }
-            state.isClaimed = true
-            return state.network
+            let isFree = isFirst || isUnattended || state.readers[CacheFlight.firstMember] == nil
+            guard isFree, case .landed(.offer(let offer, isTaken: false)) = state.stage else { return nil }
+            state.stage = .landed(.offer(offer, isTaken: true))
+            return offer
         }
     }
 
     /// Whether one who takes part did before the head came.
     func wasEarly(_ member: UInt64) -> Bool {
-        state.withLock { $0.early.contains(member) }
+        state.withLock { $0.readers[member]?.wasEarly == true }
     }
 
     /// What one who takes part waits for until the exchange is over; `nil` where it is, and where what is left of the body is
     /// too much to be waited for.
     func ending(for member: UInt64) -> OneShot<Void>? {
         state.withLock { state in
-            let left =
-                state.network?.announcedByteCount.map { $0 - min($0, state.received) } ?? state.received
-            guard state.offsets[member] != nil, !state.isOver, state.end == nil,
+            let announced = state.transfer?.0.network.announcedByteCount
+            let left = announced.map { $0 - min($0, state.received) } ?? state.received
+            guard state.readers[member] != nil, !state.isOver, state.end == nil,
                 left <= CacheFlight.drainLimit
             else { return nil }
-            state.collectors.remove(member)
+            state.readers[member]?.isCollecting = false
             return state.wait(of: member)
         }
     }
@@ -210,15 +152,10 @@ final class CacheFlight: Sendable {
     /// Tells all what came of the request.
     /// - Returns: Whether anybody was there to be told.
     @discardableResult
-    func land(
-        _ landing: Landing, network: Answer? = nil, status: CacheStatus? = nil, setCookies: [[UInt8]] = []
-    ) -> Bool {
-        let (waiters, isWanted) = state.withLock { state -> ([OneShot<Void>], Bool) in
-            state.landing = landing
-            state.network = network
-            state.status = status
-            state.setCookies = setCookies
-            return (state.takeWaiters(), !state.offsets.isEmpty)
+    func land(_ landing: Landing) -> Bool {
+        let (waiters, isWanted) = state.withLock { state in
+            state.land(landing)
+            return (state.takeWaiters(), !state.readers.isEmpty)
         }
         for waiter in waiters { waiter.fulfil(()) }
         return isWanted
@@ -226,74 +163,12 @@ final class CacheFlight: Sendable {
 
     /// The body that was stored; `nil` where none was.
     var representation: UInt64? {
-        state.withLock { state in
-            if case .complete(let stored) = state.end { stored?.representation } else { nil }
-        }
+        if case .complete(let stored) = state.withLock({ $0.end }) { stored?.representation } else { nil }
     }
 }
 
-extension CacheFlight.State {
-    /// All who wait, who wait no longer.
-    mutating func takeWaiters() -> [OneShot<Void>] {
-        guard !waiters.isEmpty else { return [] }
-        defer { waiters = [:] }
-        return Array(waiters.values)
-    }
-
-    /// Those who wait for more of the body, who wait no longer.
-    mutating func takeReaders() -> [OneShot<Void>] {
-        guard briefByteCount != nil, !collectors.isEmpty, !waiters.isEmpty else { return takeWaiters() }
-        let readers = waiters.filter { !collectors.contains($0.key) }
-        for member in readers.keys { waiters[member] = nil }
-        return Array(readers.values)
-    }
-
-    /// What a member waits by from now on.
-    mutating func wait(of member: UInt64) -> OneShot<Void> {
-        let wait = OneShot<Void>()
-        waiters[member] = wait
-        return wait
-    }
-
-    /// Keeps what was received for those who read.
-    mutating func hold(_ bytes: [UInt8]) {
-        received += UInt64(bytes.count)
-        guard isGathering, let briefByteCount else { return chunks.gather(bytes) }
-        if chunks.count != 1 || chunks[0].capacity < briefByteCount {
-            // Room for all of it, which costs nothing before it is written; a brief body's length may be believed.
-            var whole: [UInt8] = []
-            whole.reserveCapacity(briefByteCount)
-            for chunk in chunks { whole += chunk }
-            chunks = [whole]
-        }
-        chunks[0] += bytes
-    }
-}
-
+/// What those do who read the body, each at its own pace.
 extension CacheFlight {
-    /// What came of the request.
-    enum Landing: Sendable {
-        /// An answer that is not stored: it belongs to whoever takes it first, and the others ask for themselves.
-        case exchange
-        /// An answer that is stored as its body comes, for all.
-        case transfer(StoredVariant)
-        /// What was stored is still good.
-        case stored(StoredResponse, CachedAnswer)
-        /// An error that something stored can stand in for: it belongs to whoever takes it first, and the others have what
-        /// is stored.
-        case error
-        /// There was no answer.
-        case failed(any Error)
-    }
-
-    /// How the body ended.
-    enum End: Sendable {
-        /// It came whole, and was stored, if it could be.
-        case complete(StoredResponse?)
-        /// It did not.
-        case failed(any Error)
-    }
-
     /// What a reader gets.
     enum Piece {
         /// Bytes.
@@ -307,20 +182,16 @@ extension CacheFlight {
         /// Nothing yet.
         case wait(OneShot<Void>)
     }
-}
 
-/// What those do who read the body, each at its own pace.
-extension CacheFlight {
     /// What a reader gets next.
     func next(_ member: UInt64) -> Piece {
         let piece = state.withLock { state -> Piece in
-            guard let offset = state.offsets[member] else {
+            guard let reader = state.readers[member] else {
                 return .failed(
                     state.detached.contains(member) ? CacheFlight.tooSlow : CancellationError())
             }
-            if state.end == nil, !state.isReleased, state.briefByteCount != nil,
-                state.collectors.contains(member)
-            {
+            let offset = reader.offset
+            if reader.isCollecting, state.holding.isBrief, state.continues {
                 return .wait(state.wait(of: member))
             }
             if offset < state.start {
@@ -334,11 +205,11 @@ extension CacheFlight {
                 for chunk in state.chunks {
                     let end = position + UInt64(chunk.count)
                     if offset < end {
-                        state.offsets[member] = end
+                        state.readers[member]?.offset = end
                         trim(&state)
                         let skipped = Int(offset - position)
                         // What still grows is not handed out itself: whoever held it would make the growing copy it.
-                        let isSettled = !state.isGathering || state.end != nil
+                        let isSettled = !state.holding.isGathered || state.end != nil
                         return .bytes(skipped == 0 && isSettled ? chunk : Array(chunk[skipped...]))
                     }
                     position = end
@@ -347,7 +218,7 @@ extension CacheFlight {
             switch state.end {
             case .complete: return .end
             case .failed(let error): return .failed(error)
-            case nil: return state.isReleased ? .end : .wait(state.wait(of: member))
+            case nil: return state.continues ? .wait(state.wait(of: member)) : .end
             }
         }
         wakePump()
@@ -357,9 +228,11 @@ extension CacheFlight {
     /// Notes that a reader takes all of the body, and no part of it sooner where it is brief.
     func collect(_ member: UInt64) {
         state.withLock { state in
-            guard state.offsets[member] != nil else { return }
-            state.collectors.insert(member)
-            if state.briefByteCount != nil, !state.isWhole { state.isGathering = true }
+            guard state.readers[member] != nil else { return }
+            state.readers[member]?.isCollecting = true
+            if case .brief(let byteCount) = state.holding, !state.isWhole {
+                state.holding = .gathered(byteCount)
+            }
         }
         wakePump()
     }
@@ -367,8 +240,8 @@ extension CacheFlight {
     /// What is held of a brief body for a reader who takes all of it and was given nothing.
     func collected(_ member: UInt64) -> [UInt8] {
         state.withLock { state in
-            guard state.briefByteCount != nil, state.collectors.contains(member), state.offsets[member] == 0,
-                state.start == 0
+            guard let reader = state.readers[member], reader.isCollecting, reader.offset == 0,
+                state.holding.isBrief, state.start == 0
             else { return [] }
             return Array(state.chunks.joined())
         }
@@ -377,7 +250,7 @@ extension CacheFlight {
     /// Notes what a reader has read back from the store.
     func advance(_ member: UInt64, by count: Int) {
         state.withLock { state in
-            if let offset = state.offsets[member] { state.offsets[member] = offset + UInt64(count) }
+            state.readers[member]?.offset += UInt64(count)
             trim(&state)
         }
         wakePump()
@@ -385,19 +258,19 @@ extension CacheFlight {
 
     /// Notes that what is stored cannot be read back: nobody begins with that any more.
     func noteUnreadable() {
-        state.withLock { $0.isUnreadable = true }
+        state.withLock { if $0.admission == .open { $0.admission = .whileHeld } }
     }
 
     /// Lets go of what no reader needs, or what can be read back.
     func trim(_ state: inout State) {
         guard state.received - state.start > UInt64(CacheFlight.least) else { return }
-        let slowest = state.offsets.values.min() ?? state.received
+        let slowest = state.slowest ?? state.received
         // As long as it is being stored, nothing goes that has not been written: whoever joins has to find it there.
         let isStoring = state.writer?.isAlive == true
-        if isStoring, state.briefByteCount != nil { return }
+        if isStoring, state.holding.isBrief { return }
         var dispensable = isStoring ? state.stored : max(state.stored, slowest)
         // Whoever reads first does not depend on the disk: not much is received ahead of it.
-        if !isUnattended, let fastest = state.offsets.values.max() {
+        if !isUnattended, let fastest = state.fastest {
             dispensable = min(dispensable, fastest)
         }
         while let first = state.chunks.first, state.received - state.start > UInt64(CacheFlight.least),

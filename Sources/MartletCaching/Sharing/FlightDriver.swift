@@ -77,14 +77,15 @@ struct FlightDriver: Sendable {
             case .repeatUnconditionally:
                 // A server that says so of what nobody asked about would say it for ever.
                 noteFailure(nil)
-                hand(over: network, as: .exchange, decided.status)
+                hand(over: CacheFlight.Offer(network: network, status: decided.status, hasStandIn: false))
             case .stored(let answer):
                 flight.land(
-                    .stored(freshened[answer.variant] ?? found[answer.variant], answer), setCookies: cookies)
+                    .stored(
+                        freshened[answer.variant] ?? found[answer.variant], answer, setCookies: cookies))
                 await end(network)
             case .staleOnError:
                 noteFailure(nil)
-                hand(over: network, as: .error, decided.status)
+                hand(over: CacheFlight.Offer(network: network, status: decided.status, hasStandIn: true))
             case .network:
                 if network.head.status >= 500 { noteFailure(nil) }
                 return await deliver(network, decided, ended)
@@ -104,12 +105,13 @@ struct FlightDriver: Sendable {
             await cache.remove(superseded, on: core.loop)
             var status = decided.status
             status.isStored = false
-            hand(over: network, as: .exchange, status)
+            hand(over: CacheFlight.Offer(network: network, status: status, hasStandIn: false))
             return false
         }
         let variant = StoredVariant(head: head, bodyLength: network.announcedByteCount ?? 0)
         flight.begin(writer, byteCount: network.announcedByteCount)
-        flight.land(.transfer(variant), network: network, status: decided.status)
+        let transfer = CacheFlight.Transfer(variant: variant, network: network, status: decided.status)
+        flight.land(.transfer(transfer, .coming))
         do {
             try await receive(network)
             let (cache, flight, trailers) = (cache, flight, network.trailers)
@@ -136,8 +138,8 @@ struct FlightDriver: Sendable {
     }
 
     /// Lets whoever takes it first have the exchange.
-    private func hand(over network: Answer, as landing: CacheFlight.Landing, _ status: CacheStatus) {
-        if !flight.land(landing, network: network, status: status), flight.claim() != nil { network.finish() }
+    private func hand(over offer: CacheFlight.Offer) {
+        if !flight.land(.offer(offer, isTaken: false)), flight.claim() != nil { offer.network.finish() }
     }
 
     private func end(_ network: Answer) async {

@@ -26,7 +26,7 @@ struct BriefBodyTests {
         let writer = try #require(
             store.begin(head, expectedByteCount: UInt64(length), epoch: store.epoch))
         flight.begin(writer, byteCount: UInt64(length))
-        flight.land(.transfer(StoredVariant(head: head, bodyLength: UInt64(length))))
+        try flight.landTransfer(of: StoredVariant(head: head, bodyLength: UInt64(length)))
         return (flight, member, store)
     }
 
@@ -47,7 +47,7 @@ struct BriefBodyTests {
         for start in stride(from: 1000, to: body.count, by: 100_000) {
             flight.append(Array(body[start..<min(body.count, start + 100_000)]))
         }
-        let isAwaited = flight.state.withLock { $0.waiters[member.number] === wait }
+        let isAwaited = flight.state.withLock { $0.readers[member.number]?.waiter === wait }
         #expect(isAwaited)
         end(flight)
         guard case .bytes(let bytes) = flight.next(member.number) else {
@@ -187,5 +187,20 @@ struct BriefBodyTests {
                 #expect(answer.text == "\(number)")
             }
         }
+    }
+}
+
+extension CacheFlight {
+    /// Lands an answer whose body is shared, and of whose length the network said nothing.
+    func landTransfer(of variant: StoredVariant) throws {
+        let call = try Call(
+            .get, HTTPFields(), url: try HTTPSession.url("http://a/"), body: .none, options: RequestOptions(),
+            settings: SessionSettings(.ephemeral))
+        let body = CachedBody(.bytes([]), in: .memoryOnly(), of: nil, loop: loop)
+        let network = Answer(
+            call: call, channel: .stored(body), head: ResponseHead(status: 200, fields: FieldBlock()),
+            codings: [], announcedByteCount: nil, hasTrailers: false, interim: [], attempts: 1,
+            waited: call.start)
+        land(.transfer(Transfer(variant: variant, network: network, status: CacheStatus()), .coming))
     }
 }

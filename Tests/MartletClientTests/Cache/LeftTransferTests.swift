@@ -112,7 +112,7 @@ struct LeftTransferTests {
         for isWhole in [false, true] {
             let flight = CacheFlight(loop: .sharedOrStalled, watcher: nil, isUnattended: false) { true }
             let first = try #require(flight.join())
-            flight.land(.transfer(StoredVariant(head: head, bodyLength: 0)))
+            try flight.landTransfer(of: StoredVariant(head: head, bodyLength: 0))
             flight.append([1, 2, 3])
             #expect(flight.ending(for: first.number) != nil)
             if isWhole { flight.noteWhole {} }
