@@ -121,6 +121,11 @@ extension NetrcEntry: CustomStringConvertible, CustomReflectable {
 
 /// A netrc that cannot be understood. It does not repeat what the file says.
 public struct NetrcError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The line, from 1.
+    public let line: Int
+    /// What is wrong there.
+    public let code: Code
+
     /// What is wrong.
     public enum Code: String, Hashable, Sendable {
         /// A word that must be followed by another is the last one.
@@ -134,11 +139,6 @@ public struct NetrcError: Error, Hashable, Sendable, CustomStringConvertible {
         /// More than ``NetrcFile/byteLimit`` bytes.
         case tooLarge
     }
-
-    /// The line, from 1.
-    public let line: Int
-    /// What is wrong there.
-    public let code: Code
 
     /// The line and what is wrong there.
     public var description: String {

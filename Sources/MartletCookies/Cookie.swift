@@ -17,13 +17,13 @@ public struct Cookie: Sendable, Hashable {
     public let domain: String
 
     /// Whether it goes to exactly ``domain``; else also to all names below it.
-    public let isHostOnly: Bool
+    public internal(set) var isHostOnly: Bool
 
     /// The path it goes to, with all paths below; begins with `/`.
     public let path: String
 
     /// When it ends; `nil` for a cookie of the session. No later than 400 days after it was stored.
-    public let expires: Date?
+    public internal(set) var expires: Date?
 
     /// Whether it goes out over TLS only.
     public let isSecure: Bool
@@ -57,6 +57,16 @@ public struct Cookie: Sendable, Hashable {
         expires.map { $0 <= now } ?? false
     }
 
+    /// Whether another cookie has the same name, domain, reach and path, so that one takes the other's place.
+    package func isSame(as other: Cookie) -> Bool {
+        // Bytes, not strings: two spellings of a letter are one string and two names.
+        nameBytes == other.nameBytes && isHostOnly == other.isHostOnly && domain == other.domain
+            && path.utf8.elementsEqual(other.path.utf8)
+    }
+}
+
+// Here, so that the structure keeps its own initialiser, of parts that were checked.
+extension Cookie {
     /// Makes a cookie of one's own, held to the rules that hold for a server's.
     ///
     /// - Parameters:
@@ -80,7 +90,7 @@ public struct Cookie: Sendable, Hashable {
         created: Date = Date()
     ) throws(CookieError) {
         try self.init(
-            nameBytes: Array(name.utf8), valueBytes: Array(value.utf8), domain: domain,
+            checking: Array(name.utf8), Array(value.utf8), domain: domain,
             isHostOnly: isHostOnly,
             path: path, expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
             created: created, lastUsed: created)
@@ -88,9 +98,8 @@ public struct Cookie: Sendable, Hashable {
 
     /// Checks the parts and makes a cookie of them.
     package init(
-        nameBytes: [UInt8], valueBytes: [UInt8], domain: String, isHostOnly: Bool, path: String,
-        expires: Date?,
-        isSecure: Bool, isHTTPOnly: Bool, sameSite: SameSite, created: Date, lastUsed: Date
+        checking nameBytes: [UInt8], _ valueBytes: [UInt8], domain: String, isHostOnly: Bool, path: String,
+        expires: Date?, isSecure: Bool, isHTTPOnly: Bool, sameSite: SameSite, created: Date, lastUsed: Date
     ) throws(CookieError) {
         guard !nameBytes.isEmpty || !valueBytes.isEmpty, !nameBytes.contains(UInt8(ascii: "=")),
             CookieTextRule.isAllowed(nameBytes)
@@ -106,46 +115,11 @@ public struct Cookie: Sendable, Hashable {
             .allows(isSecure: isSecure, isHostOnly: isHostOnly, path: path)
         guard isPromiseKept else { throw .prefixNotHonored }
         self.init(
-            uncheckedName: nameBytes, value: valueBytes, domain: host.text, isHostOnly: isHostOnly,
+            nameBytes: nameBytes, valueBytes: valueBytes, domain: host.text, isHostOnly: isHostOnly,
             path: path,
             expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
             created: created,
             lastUsed: lastUsed)
-    }
-
-    /// A cookie of parts that were checked.
-    init(
-        uncheckedName name: [UInt8], value: [UInt8], domain: String, isHostOnly: Bool, path: String,
-        expires: Date?,
-        isSecure: Bool, isHTTPOnly: Bool, sameSite: SameSite, created: Date, lastUsed: Date
-    ) {
-        nameBytes = name
-        valueBytes = value
-        self.domain = domain
-        self.isHostOnly = isHostOnly
-        self.path = path
-        self.expires = expires
-        self.isSecure = isSecure
-        self.isHTTPOnly = isHTTPOnly
-        self.sameSite = sameSite
-        self.created = created
-        self.lastUsed = lastUsed
-    }
-
-    /// The same cookie with another end, and with another reach of its domain.
-    func with(expires: Date?, isHostOnly: Bool) -> Cookie {
-        Cookie(
-            uncheckedName: nameBytes, value: valueBytes, domain: domain, isHostOnly: isHostOnly, path: path,
-            expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
-            created: created,
-            lastUsed: lastUsed)
-    }
-
-    /// Whether another cookie has the same name, domain, reach and path, so that one takes the other's place.
-    package func isSame(as other: Cookie) -> Bool {
-        // Bytes, not strings: two spellings of a letter are one string and two names.
-        nameBytes == other.nameBytes && isHostOnly == other.isHostOnly && domain == other.domain
-            && path.utf8.elementsEqual(other.path.utf8)
     }
 }
 
@@ -195,7 +169,7 @@ extension Cookie: Codable {
         let lastUsed = try container.decodeIfPresent(Date.self, forKey: .lastUsed) ?? created
         do throws(CookieError) {
             try self.init(
-                nameBytes: name, valueBytes: value, domain: domain, isHostOnly: isHostOnly, path: path,
+                checking: name, value, domain: domain, isHostOnly: isHostOnly, path: path,
                 expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
                 created: created,
                 lastUsed: lastUsed)
@@ -215,16 +189,13 @@ extension Cookie: Codable {
     /// Writes the cookie with its value, so that it reads back equal. Keep it where only its owner can read.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
-        // Bytes that are not UTF-8 are written as numbers, since a string would change them.
-        if let text = String(validating: nameBytes, as: UTF8.self) {
-            try container.encode(text, forKey: .name)
-        } else {
-            try container.encode(nameBytes, forKey: .nameBytes)
-        }
-        if let text = String(validating: valueBytes, as: UTF8.self) {
-            try container.encode(text, forKey: .value)
-        } else {
-            try container.encode(valueBytes, forKey: .valueBytes)
+        for (bytes, text, raw) in [(nameBytes, Key.name, Key.nameBytes), (valueBytes, .value, .valueBytes)] {
+            // Bytes that are not UTF-8 are written as numbers, since a string would change them.
+            if let string = String(validating: bytes, as: UTF8.self) {
+                try container.encode(string, forKey: text)
+            } else {
+                try container.encode(bytes, forKey: raw)
+            }
         }
         try container.encode(domain, forKey: .domain)
         try container.encode(isHostOnly, forKey: .isHostOnly)

@@ -202,8 +202,7 @@ public actor CookieJar {
         await publicSuffixes.prepare()
         guard let file, !isLoaded else { return CookieImportReport() }
         let source = CookieFile(path: file.string)
-        let result = await CookieJar.blocking { () throws(StorageError) in try source.read() }
-        let content = try result.get()
+        let content = try await BlockingWorkers.shared.run(throwing: source.read)
         // Another call may have read it in the meantime, and cookies been stored since.
         guard !isLoaded else { return CookieImportReport() }
         isLoaded = true
@@ -233,10 +232,9 @@ public actor CookieJar {
         let revision = store.revision
         let cookies = store.allCookies(at: now()).filter { keepsSessionCookies || !$0.isSessionCookie }
         let path = file.string
-        let result = await CookieJar.blocking(on: CookieJar.writer) { () throws(StorageError) in
+        try await CookieJar.writer.run { () throws(StorageError) in
             try CookieFile.replace(path, with: CookieFile.text(of: cookies))
         }
-        try result.get()
         savedRevision = max(savedRevision, revision)
     }
 
@@ -261,10 +259,10 @@ public actor CookieJar {
     @discardableResult
     public func importNetscape(contentsOf path: FilePath) async throws(StorageError) -> CookieImportReport {
         let name = path.string
-        let result = await CookieJar.blocking { () throws(StorageError) in
+        let text = try await BlockingWorkers.shared.run { () throws(StorageError) in
             try FileReader(path: name).contents(limit: CookieFile.byteLimit)
         }
-        return await importNetscape(try result.get())
+        return await importNetscape(text)
     }
 
     /// All cookies that have not ended, those of the session included, in the format of Netscape and curl; those with a tab in
@@ -278,10 +276,9 @@ public actor CookieJar {
     public func exportNetscape(to path: FilePath) async throws(StorageError) {
         let text = await exportNetscape()
         let name = path.string
-        let result = await CookieJar.blocking(on: CookieJar.writer) { () throws(StorageError) in
+        try await CookieJar.writer.run { () throws(StorageError) in
             try CookieFile.replace(name, with: text)
         }
-        try result.get()
     }
 
     // MARK: Within
@@ -309,17 +306,5 @@ public actor CookieJar {
 
     private func isSecure(_ url: HTTPURL) -> Bool {
         url.scheme == .https || (trustsLoopback && CookieHost(url).isLoopback)
-    }
-
-    private static func blocking<Value: Sendable>(
-        on workers: BlockingWorkers = .shared, _ body: @escaping @Sendable () throws(StorageError) -> Value
-    ) async -> Result<Value, StorageError> {
-        await workers.run { () -> Result<Value, StorageError> in
-            do throws(StorageError) {
-                return .success(try body())
-            } catch {
-                return .failure(error)
-            }
-        }
     }
 }

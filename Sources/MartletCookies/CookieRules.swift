@@ -31,7 +31,7 @@ struct CookieAcceptanceRule {
             .allows(isSecure: request.isSecure, isHostOnly: isHostOnly, path: path)
         guard isPromiseKept else { throw .prefixNotHonored }
         return Cookie(
-            uncheckedName: request.name, value: request.value, domain: domain, isHostOnly: isHostOnly,
+            nameBytes: request.name, valueBytes: request.value, domain: domain, isHostOnly: isHostOnly,
             path: path ?? defaultPath, expires: expiry(request),
             isSecure: request.isSecure, isHTTPOnly: request.isHTTPOnly, sameSite: request.sameSite,
             created: now,

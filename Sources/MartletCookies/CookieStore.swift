@@ -101,10 +101,10 @@ package struct CookieStore: Sendable {
 
     private func fitted(_ cookie: Cookie, now: Date) -> Cookie {
         let latest = now.addingTimeInterval(Double(limits.days) * 86_400)
-        let expires = cookie.expires.map { min($0, latest) }
-        let isHostOnly = cookie.isHostOnly || suffixes.isPublicSuffix(cookie.domain)
-        guard expires != cookie.expires || isHostOnly != cookie.isHostOnly else { return cookie }
-        return cookie.with(expires: expires, isHostOnly: isHostOnly)
+        var cookie = cookie
+        cookie.expires = cookie.expires.map { min($0, latest) }
+        cookie.isHostOnly = cookie.isHostOnly || suffixes.isPublicSuffix(cookie.domain)
+        return cookie
     }
 
     /// Whether a cookie would go, over a secure connection, where a secure one of its name goes: whoever can
@@ -173,12 +173,8 @@ package struct CookieStore: Sendable {
         }
         return found.sorted { left, right in
             let (left, right) = (shelf[left], shelf[right])
-            let (leftLength, rightLength) = (left.cookie.path.utf8.count, right.cookie.path.utf8.count)
-            if leftLength != rightLength { return leftLength > rightLength }
-            if left.cookie.created != right.cookie.created {
-                return left.cookie.created < right.cookie.created
-            }
-            return left.ordinal < right.ordinal
+            return (-left.cookie.path.utf8.count, left.cookie.created, left.ordinal)
+                < (-right.cookie.path.utf8.count, right.cookie.created, right.ordinal)
         }
     }
 
@@ -196,8 +192,7 @@ extension CookieStore {
     package func allCookies(at now: Date) -> [Cookie] {
         let entries = shelves.values.flatMap { $0.filter { !$0.cookie.isExpired(at: now) } }
         let sorted = entries.sorted { left, right in
-            left.cookie.domain == right.cookie.domain
-                ? left.ordinal < right.ordinal : left.cookie.domain < right.cookie.domain
+            (left.cookie.domain, left.ordinal) < (right.cookie.domain, right.ordinal)
         }
         return sorted.map(\.cookie)
     }
@@ -205,16 +200,17 @@ extension CookieStore {
     /// Removes the cookies that something is true of; returns how many.
     @discardableResult
     package mutating func remove(where isUnwanted: (Cookie) -> Bool) -> Int {
-        var removed = 0
-        for (key, shelf) in shelves {
-            let rest = shelf.filter { !isUnwanted($0.cookie) }
-            guard rest.count < shelf.count else { continue }
-            removed += shelf.count - rest.count
-            shelves[key] = rest.isEmpty ? nil : rest
-        }
-        count -= removed
-        if removed > 0 { revision &+= 1 }
-        return removed
+        let before = count
+        for key in shelves.keys { remove(from: key, where: isUnwanted) }
+        if count < before { revision &+= 1 }
+        return before - count
+    }
+
+    private mutating func remove(from key: String, where isUnwanted: (Cookie) -> Bool) {
+        guard let shelf = shelves[key] else { return }
+        let rest = shelf.filter { !isUnwanted($0.cookie) }
+        count -= shelf.count - rest.count
+        if rest.count < shelf.count { shelves[key] = rest.isEmpty ? nil : rest }
     }
 
     /// Evicts what is too much after a cookie was put on a shelf: first what has ended, then what is not
@@ -227,7 +223,8 @@ extension CookieStore {
     mutating func evict(from key: String, now: Date) -> Bool {
         let before = count
         if let shelf = shelves[key], shelf.count > limits.perDomain {
-            drop(from: key) { $0.cookie.isExpired(at: now) }
+            remove(from: key) { $0.isExpired(at: now) }
+            if count < before { revision &+= 1 }
             while let shelf = shelves[key], shelf.count > limits.perDomain, let place = stalest(of: shelf) {
                 drop(from: key, at: place)
             }
@@ -250,7 +247,7 @@ extension CookieStore {
 
     /// The cookie to give up of all.
     private func stalest() -> (key: String, place: Int)? {
-        var best: (key: String, place: Int, rank: EvictionRank)?
+        var best: (key: String, place: Int, rank: (Int, Date, UInt64))?
         for (key, shelf) in shelves {
             let isCrowded = shelf.count > CookieStore.fairShare
             for place in shelf.indices {
@@ -262,9 +259,9 @@ extension CookieStore {
         return best.map { ($0.key, $0.place) }
     }
 
-    private func rank(_ entry: Entry, isCrowded: Bool) -> EvictionRank {
-        let kind = isCrowded ? (entry.cookie.isSecure ? 1 : 0) : 2
-        return EvictionRank(kind: kind, lastUsed: entry.cookie.lastUsed, ordinal: entry.ordinal)
+    /// The place in the order in which cookies are given up, the first least missed.
+    private func rank(_ entry: Entry, isCrowded: Bool) -> (kind: Int, lastUsed: Date, ordinal: UInt64) {
+        (isCrowded ? (entry.cookie.isSecure ? 1 : 0) : 2, entry.cookie.lastUsed, entry.ordinal)
     }
 
     private mutating func drop(from key: String, at place: Int) {
@@ -272,27 +269,5 @@ extension CookieStore {
         if shelves[key]?.isEmpty ?? false { shelves[key] = nil }
         count -= 1
         revision &+= 1
-    }
-
-    private mutating func drop(from key: String, where isUnwanted: (Entry) -> Bool) {
-        guard let shelf = shelves[key] else { return }
-        let rest = shelf.filter { !isUnwanted($0) }
-        guard rest.count < shelf.count else { return }
-        count -= shelf.count - rest.count
-        shelves[key] = rest.isEmpty ? nil : rest
-        revision &+= 1
-    }
-
-    /// The order in which cookies are given up, the first least missed.
-    private struct EvictionRank: Comparable {
-        let kind: Int
-        let lastUsed: Date
-        let ordinal: UInt64
-
-        static func < (left: EvictionRank, right: EvictionRank) -> Bool {
-            if left.kind != right.kind { return left.kind < right.kind }
-            if left.lastUsed != right.lastUsed { return left.lastUsed < right.lastUsed }
-            return left.ordinal < right.ordinal
-        }
     }
 }

@@ -69,7 +69,7 @@ package enum NetscapeCookieFile {
             let seconds = Int64(String(decoding: fields[4], as: UTF8.self)), seconds >= 0
         else { return nil }
         return try? Cookie(
-            nameBytes: Array(ByteClass.trimmed(fields[5])), valueBytes: Array(ByteClass.trimmed(fields[6])),
+            checking: Array(ByteClass.trimmed(fields[5])), Array(ByteClass.trimmed(fields[6])),
             domain: String(decoding: fields[0], as: UTF8.self), isHostOnly: !includesSubdomains,
             path: String(decoding: fields[2], as: UTF8.self),
             expires: seconds == 0 ? nil : CookieDate.date(seconds),
@@ -123,7 +123,7 @@ enum CookieRecord {
         let expires = date(fields[9])
         guard expires != nil || fields[9].isEmpty else { return nil }
         return try? Cookie(
-            nameBytes: fields[10], valueBytes: fields[11], domain: text(fields[1]),
+            checking: fields[10], fields[11], domain: text(fields[1]),
             isHostOnly: fields[2] == flag(true),
             path: text(fields[3]), expires: expires, isSecure: fields[4] == flag(true),
             isHTTPOnly: fields[5] == flag(true), sameSite: sameSite, created: created, lastUsed: lastUsed)

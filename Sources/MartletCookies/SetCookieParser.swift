@@ -76,16 +76,11 @@ package enum SetCookieParser {
     /// Digits, perhaps behind a minus sign; a number too large for its type is the largest.
     private static func seconds(_ value: ArraySlice<UInt8>) -> Int64? {
         let isNegative = value.first == UInt8(ascii: "-")
-        let digits = isNegative ? value.dropFirst() : value
-        guard !digits.isEmpty, digits.allSatisfy(ByteClass.isDigit) else { return nil }
-        var number: Int64 = 0
-        for byte in digits {
-            let (tens, isOver) = number.multipliedReportingOverflow(by: 10)
-            let (sum, isAlsoOver) = tens.addingReportingOverflow(Int64(byte &- 0x30))
-            guard !isOver, !isAlsoOver else { return isNegative ? .min : .max }
-            number = sum
+        return switch DecimalNumber(isNegative ? value.dropFirst() : value) {
+        case .value(let number): isNegative ? -Int64(number) : Int64(number)
+        case .overflow: isNegative ? .min : .max
+        case .invalid: nil
         }
-        return isNegative ? -number : number
     }
 
     private static func sameSite(_ value: ArraySlice<UInt8>) -> Cookie.SameSite {

@@ -76,13 +76,14 @@ struct DigestChallenge: Hashable, Sendable {
 }
 
 /// The algorithms of Digest authentication that Martlet knows (RFC 7616 §6.1).
-enum DigestAlgorithm: Hashable, Sendable, CaseIterable {
-    case md5
-    case md5Session
-    case sha256
-    case sha256Session
-    case sha512_256
-    case sha512_256Session
+enum DigestAlgorithm: String, Sendable, CaseIterable {
+    // From the weakest to the strongest, by the names that the RFC has.
+    case md5 = "MD5"
+    case md5Session = "MD5-sess"
+    case sha256 = "SHA-256"
+    case sha256Session = "SHA-256-sess"
+    case sha512_256 = "SHA-512-256"
+    case sha512_256Session = "SHA-512-256-sess"
 
     /// The algorithm of a name, in whatever case; `nil` for one that Martlet does not know.
     init?(_ name: String) {
@@ -94,16 +95,7 @@ enum DigestAlgorithm: Hashable, Sendable, CaseIterable {
     }
 
     /// The name as the RFC writes it.
-    var name: String {
-        switch self {
-        case .md5: "MD5"
-        case .md5Session: "MD5-sess"
-        case .sha256: "SHA-256"
-        case .sha256Session: "SHA-256-sess"
-        case .sha512_256: "SHA-512-256"
-        case .sha512_256Session: "SHA-512-256-sess"
-        }
-    }
+    var name: String { rawValue }
 
     /// The hash function.
     var hash: MessageDigestAlgorithm {
@@ -123,17 +115,8 @@ enum DigestAlgorithm: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// What is preferred among several: the greater. A key that is bound to a session beats one that is not.
-    var strength: Int {
-        switch self {
-        case .md5: 0
-        case .md5Session: 1
-        case .sha256: 2
-        case .sha256Session: 3
-        case .sha512_256: 4
-        case .sha512_256Session: 5
-        }
-    }
+    /// The preference among several: the greater. A key that is bound to a session beats one that is not.
+    var strength: Int { DigestAlgorithm.allCases.firstIndex(of: self) ?? 0 }
 }
 
 /// What of a request the response to a Digest challenge covers (RFC 7616 §3.3).
