@@ -23,7 +23,7 @@ extension CacheStep {
             guard isFirst || flight.wasEarly(member.number) else { return nil }
             let result = try await make(answer, of: response, source: .validatedCache, setCookies: setCookies)
             cache.store.noteUse(of: response)
-            cache.count(isFirst ? .validated : .shared, served: answer.byteCount(of: response))
+            cache.count(isFirst ? \.validated : \.shared, served: answer.byteCount(of: response))
             return result
         case .offer(let offer, _) where offer.hasStandIn:
             guard isFirst || flight.wasEarly(member.number) else { return nil }
@@ -47,7 +47,7 @@ extension CacheStep {
             if isFirst { core.flights.note(request.key, isShareable: true) }
             guard mayShare, !flight.hasDetached(member.number) else { return nil }
             cache.store.noteUse(of: nil)
-            cache.count(isFirst ? .miss : .shared)
+            cache.count(isFirst ? \.misses : \.shared)
             var status = transfer.status
             status.isCollapsed = !isFirst
             let network = transfer.network
@@ -70,7 +70,7 @@ extension CacheStep {
         control.download?.update { $0.totalByteCount = network.announcedByteCount }
         if standIn == nil {
             cache.store.noteUse(of: nil)
-            cache.count(.miss)
+            cache.count(\.misses)
         }
         return network.passed(to: call, provenance: AnswerCaching(.network, offer.status, standIn: standIn))
     }
@@ -102,7 +102,7 @@ extension CacheStep {
             flight.land(.failed(CancellationError()))
             return core.flights.end(key, flight)
         }
-        cache.countRevalidation()
+        cache.count(\.revalidations)
         let (core, flights) = (core, core.flights)
         start(flight) {
             flights.end(key, flight)
@@ -129,7 +129,7 @@ extension CacheStep {
                 throw error
             }
         }
-        if fallback == nil { cache.count(request.isNoStore ? .bypass : .miss) }
+        if fallback == nil { cache.count(request.isNoStore ? \.bypasses : \.misses) }
         return network.passed(
             to: call, provenance: AnswerCaching(.network, decided.status, standIn: fallback))
     }
@@ -156,8 +156,9 @@ extension CacheStep {
                 }
             }
         }
-        cache.count(.bypass)
-        let status = CacheStatus(forwarding: .method, forwardStatus: network.head.status)
+        cache.count(\.bypasses)
+        var status = CacheStatus.nothing
+        (status.forwarding, status.forwardStatus) = (.method, network.head.status)
         return network.passed(to: call, provenance: AnswerCaching(.network, status))
     }
 }

@@ -41,7 +41,7 @@ struct CacheStep {
         self.ignoresStored = ignoresStored
         request = call.cacheRequest()
         epoch = cache.store.epoch
-        decision = .unsatisfiable(CacheStatus())
+        decision = .unsatisfiable(.nothing)
     }
 
     /// The answer to the request.
@@ -49,8 +49,10 @@ struct CacheStep {
     mutating func answer() async throws -> Answer {
         guard call.method == .get || call.method == .head, !call.body.isPresent else {
             guard request.isOffline else { return try await changing() }
-            cache.count(.unsatisfiable)
-            return unsatisfiable(CacheStatus(detail: "only-if-cached, and the method is never answered here"))
+            cache.count(\.unsatisfiable)
+            var status = CacheStatus.nothing
+            status.detail = "only-if-cached, and the method is never answered here"
+            return unsatisfiable(status)
         }
         if !unwantedStatuses.isEmpty { await removeUnwanted() }
         var isAlone = false
@@ -82,7 +84,7 @@ struct CacheStep {
                 guard let preview = try await storedIfWhole(answer, isPreview: true) else { continue }
                 return preview
             case .unsatisfiable(let status):
-                cache.count(.unsatisfiable)
+                cache.count(\.unsatisfiable)
                 return unsatisfiable(status)
             case .forward(let plan) where !plan.isShareable: return try await direct(plan.fields)
             case .forward, .validate: break
@@ -269,7 +271,7 @@ extension CacheStep {
         let (cache, url, count) = (cache, request.key.url, answer.byteCount(of: response))
         return StandIn(answer: made) {
             cache.store.noteUse(of: response)
-            cache.count(.staleOnError, served: count)
+            cache.count(\.staleOnErrors, served: count)
             cache.tell(.staleOnError(url: url, status: status))
         }
     }
@@ -293,7 +295,11 @@ extension ResponseCache {
     func noteUse(of response: StoredResponse, _ answer: CachedAnswer) {
         store.noteUse(of: response)
         store.promote(response)
-        count(answer.isStale ? .staleHit : .hit, served: answer.byteCount(of: response))
+        let byteCount = answer.byteCount(of: response)
+        count {
+            if answer.isStale { $0.staleHits &+= 1 } else { $0.hits &+= 1 }
+            $0.bytesServed &+= byteCount
+        }
     }
 }
 

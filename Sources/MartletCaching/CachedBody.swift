@@ -164,7 +164,7 @@ final class CachedBody: StoredBody {
     /// Has it be stored no longer, nor joined by others: it makes no sense, and whoever asks next is to get another.
     func withdraw() async {
         if let stored { await cache.remove([stored], on: loop) }
-        if await flight?.withdraw() == true { cache.countRemoval() }
+        if await flight?.withdraw() == true { cache.count { $0.removals &+= 1 } }
     }
 
     /// The error of a stored body that turns out damaged as it is read, whereupon its entry goes, or that the disk does
@@ -174,42 +174,5 @@ final class CachedBody: StoredBody {
             .storedBodyDamaged, phase: .receivingBody,
             message: "the stored body turned out damaged, or could not be read on",
             origin: call.url.origin.description)
-    }
-}
-
-/// Who wants to know when a stored body is stored no longer, as long as they are there.
-final class BodyEnds: Sendable {
-    /// Is told which body; says whether it wants to be told of others.
-    typealias Listener = @Sendable (UInt64) -> Bool
-
-    private struct State {
-        var listeners: [UInt64: Listener] = [:]
-        var last: UInt64 = 0
-        var isFollowing = false
-    }
-
-    /// Guards the above: those who come, and whoever ends a body.
-    private let state = Mutex(State())
-
-    /// Adds one who wants to know.
-    func add(_ listener: @escaping Listener, following store: ResponseStore) {
-        let isFirst = state.withLock { state in
-            state.last += 1
-            state.listeners[state.last] = listener
-            defer { state.isFollowing = true }
-            return !state.isFollowing
-        }
-        // The store does work for being followed, and so is only where somebody does.
-        guard isFirst else { return }
-        store.whenRepresentationEnds { [weak self] _, representation in self?.tell(representation) }
-    }
-
-    private func tell(_ representation: UInt64) {
-        let listeners = state.withLock { $0.listeners }
-        for (number, listener) in listeners where !listener(representation) {
-            // Ended outside of the lock, since it may hold the last reference to something.
-            let gone = state.withLock { $0.listeners.removeValue(forKey: number) }
-            withExtendedLifetime(gone) {}
-        }
     }
 }

@@ -45,30 +45,18 @@ extension ResponseCache {
         /// Nothing.
         public init() {}
 
-        init(_ counts: CacheStatistics, _ store: ResponseStore) {
-            hits = counts.hits
-            staleHits = counts.staleHits
-            validated = counts.validated
-            misses = counts.misses
-            staleOnErrors = counts.staleOnErrors
-            bypasses = counts.bypasses
-            shared = counts.shared
-            unsatisfiable = counts.unsatisfiable
-            revalidations = counts.revalidations
-            stores = counts.stores
-            bytesServed = counts.bytesServed
-            bytesStored = counts.bytesStored
-            let tiers = store.statistics
-            let memory = tiers.memory
-            memoryEntries = memory.entryCount
-            memoryBytes = memory.byteCount
-            evictions = UInt64(memory.evictions)
-            removals = counts.removals
-            guard let disk = tiers.disk else { return }
-            diskEntries = disk.entryCount
-            diskBytes = disk.byteCount
-            evictions += UInt64(disk.evictions)
-            removals += UInt64(disk.damaged)
+        /// The same, with what the tiers of a store hold and gave up.
+        func with(_ tiers: TierStatistics) -> Statistics {
+            var statistics = self
+            statistics.memoryEntries = tiers.memory.entryCount
+            statistics.memoryBytes = tiers.memory.byteCount
+            statistics.evictions = UInt64(tiers.memory.evictions)
+            guard let disk = tiers.disk else { return statistics }
+            statistics.diskEntries = disk.entryCount
+            statistics.diskBytes = disk.byteCount
+            statistics.evictions += UInt64(disk.evictions)
+            statistics.removals += UInt64(disk.damaged)
+            return statistics
         }
     }
 }

@@ -55,10 +55,9 @@ public final class ResponseCache: Sendable {
     /// The folder; `nil` for memory alone.
     public let directory: FilePath?
     /// Counted by all who use it.
-    private let counts = Mutex(CacheStatistics())
+    private let counts = Mutex(Statistics())
     private let teller: CacheTeller
     private let work: Task<Void, Never>?
-    private let ends = BodyEnds()
 
     /// A cache in a folder, which is made where it is missing, with a tier of memory before it.
     ///
@@ -135,7 +134,7 @@ public final class ResponseCache: Sendable {
 
     /// What it did so far, and what it holds.
     public var statistics: Statistics {
-        Statistics(counts.withLock { $0 }, store)
+        counts.withLock { $0 }.with(store.statistics)
     }
 
     /// Removes all stored responses of a URL: all variants of it.
@@ -215,32 +214,26 @@ public final class ResponseCache: Sendable {
     /// The same at once; it blocks on files.
     func removeNow(_ responses: [StoredResponse]) {
         for response in responses { store.remove(response) }
-        if !responses.isEmpty { counts.withLock { $0.countRemovals(UInt64(responses.count)) } }
+        if !responses.isEmpty { count { $0.removals &+= UInt64(responses.count) } }
     }
 
-    func countRemoval() {
-        counts.withLock { $0.countRemovals(1) }
+    /// Counts what was done.
+    func count(_ change: (inout Statistics) -> Void) {
+        counts.withLock { change(&$0) }
     }
 
-    func count(_ outcome: CacheStatistics.Outcome, served byteCount: UInt64 = 0) {
-        counts.withLock { counts in
-            counts.count(outcome)
-            counts.countServed(byteCount: byteCount)
+    /// Counts a request, by the figure of what answered it, and the bytes of a body that the cache delivered.
+    func count(_ figure: WritableKeyPath<Statistics, UInt64>, served byteCount: UInt64 = 0) {
+        count { counts in
+            counts[keyPath: figure] &+= 1
+            counts.bytesServed &+= byteCount
         }
-    }
-
-    func count(stored response: StoredResponse) {
-        counts.withLock { $0.countStore(byteCount: response.variant.bodyLength) }
-    }
-
-    func countRevalidation() {
-        counts.withLock { $0.countRevalidation() }
     }
 
     /// Has a closure told which stored bodies are stored no longer, until it says that it does not want to know any more. It
     /// is called under locks: it must neither take long nor call the cache.
     func whenBodyEnds(_ listener: @escaping @Sendable (UInt64) -> Bool) {
-        ends.add(listener, following: store)
+        store.whenRepresentationEnds { _, representation in listener(representation) }
     }
 
     func tell(_ event: CacheEvent) {

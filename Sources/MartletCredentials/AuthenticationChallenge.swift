@@ -99,12 +99,8 @@ package struct AuthenticatedRequest: Sendable {
         origin: HTTPURL.Origin, method: String, target: String, body: AuthenticatedBody = .bytes([]),
         isRepeatable: Bool = true, hasOwnField: Bool = false
     ) {
-        self.origin = origin
-        self.method = method
-        self.target = target
-        self.body = body
-        self.isRepeatable = isRepeatable
-        self.hasOwnField = hasOwnField
+        (self.origin, self.method, self.target, self.body) = (origin, method, target, body)
+        (self.isRepeatable, self.hasOwnField) = (isRepeatable, hasOwnField)
     }
 }
 

@@ -36,3 +36,16 @@ package enum SampleResponse {
         return bytes == body(seed: seed, count: count)
     }
 }
+
+extension DiskCache {
+    /// The newest variant of a key that a test accepts, which counts as used; `nil` where there is none.
+    package func entry(for key: CacheKey, where isAcceptable: (StoredHead) -> Bool) -> EntryReader? {
+        var found: EntryReader?
+        for reader in variants(of: key) where isAcceptable(reader.head) {
+            if let other = found, other.head.responseTime > reader.head.responseTime { continue }
+            found = reader
+        }
+        noteUse(of: found)
+        return found
+    }
+}

@@ -144,7 +144,7 @@ struct RulesOnStoreTests {
         let epoch = ledger.epoch
         let old = MemoryEntry(head: Scene.stored("ETag: \"1\"").head, body: [1])
         let news = Scene.stored("ETag: \"1\"\nX-Version: a longer head").head
-        memory.insert(old, isOnDisk: true) { ledger.holds(epoch, for: Scene.url) }
+        if ledger.holds(epoch, for: Scene.url) { memory.insert(old, isOnDisk: true) }
         let updated = try #require(memory.updateHead(of: old, to: news, isOnDisk: true))
         #expect(updated.entry.head == news && updated.entry.body == [1] && updated.unwritten.isEmpty)
         #expect(memory.statistics.byteCount == updated.entry.cost)
@@ -152,7 +152,7 @@ struct RulesOnStoreTests {
 
         ledger.invalidate(Scene.url)
         memory.remove(news.key)
-        memory.insert(old, isOnDisk: true) { ledger.holds(epoch, for: Scene.url) }
+        if ledger.holds(epoch, for: Scene.url) { memory.insert(old, isOnDisk: true) }
         #expect(memory.updateHead(of: updated.entry, to: news, isOnDisk: true) == nil)
         #expect(memory.variants(of: news.key).isEmpty && memory.statistics.byteCount == 0)
     }

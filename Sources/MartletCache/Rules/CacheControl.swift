@@ -90,26 +90,27 @@ package struct CacheControl: Equatable, Sendable {
     }
 
     private mutating func add(_ directive: CacheDirective) {
-        guard let name = directive.knownName else { return }
-        switch name {
-        case .maxAge: maxAge = lower(maxAge, directive.seconds ?? 0)
-        case .sharedMaxAge: sharedMaxAge = lower(sharedMaxAge, directive.seconds ?? 0)
-        case .staleWhileRevalidate: staleWhileRevalidate = lower(staleWhileRevalidate, directive.seconds ?? 0)
-        case .staleIfError: staleIfError = lower(staleIfError, directive.seconds ?? 0)
-        case .minFresh: minFresh = max(minFresh ?? 0, directive.seconds ?? DeltaSeconds.limit)
-        case .maxStale:
+        switch directive.bareName {
+        case "max-age": maxAge = lower(maxAge, directive.seconds ?? 0)
+        case "s-maxage": sharedMaxAge = lower(sharedMaxAge, directive.seconds ?? 0)
+        case "stale-while-revalidate":
+            staleWhileRevalidate = lower(staleWhileRevalidate, directive.seconds ?? 0)
+        case "stale-if-error": staleIfError = lower(staleIfError, directive.seconds ?? 0)
+        case "min-fresh": minFresh = max(minFresh ?? 0, directive.seconds ?? DeltaSeconds.limit)
+        case "max-stale":
             let tolerance = directive.argument == nil ? StaleTolerance.any : .seconds(directive.seconds ?? 0)
             maxStale = tolerance.stricter(maxStale)
-        case .noCache: noCache = directive.scope.union(noCache)
-        case .isPrivate: isPrivate = directive.scope.union(isPrivate)
-        case .noStore: isNoStore = true
-        case .isPublic: isPublic = true
-        case .mustRevalidate: mustRevalidate = true
-        case .proxyRevalidate: proxyRevalidate = true
-        case .mustUnderstand: mustUnderstand = true
-        case .immutable: isImmutable = true
-        case .noTransform: isNoTransform = true
-        case .onlyIfCached: isOnlyIfCached = true
+        case "no-cache": noCache = directive.scope.union(noCache)
+        case "private": isPrivate = directive.scope.union(isPrivate)
+        case "no-store": isNoStore = true
+        case "public": isPublic = true
+        case "must-revalidate": mustRevalidate = true
+        case "proxy-revalidate": proxyRevalidate = true
+        case "must-understand": mustUnderstand = true
+        case "immutable": isImmutable = true
+        case "no-transform": isNoTransform = true
+        case "only-if-cached": isOnlyIfCached = true
+        default: break
         }
     }
 
@@ -118,26 +119,6 @@ package struct CacheControl: Equatable, Sendable {
 
 /// One directive of a `Cache-Control` field: a name, and perhaps `=` and an argument (RFC 9111 §5.2).
 struct CacheDirective {
-    /// The directives that are acted on.
-    enum Name: String {
-        case maxAge = "max-age"
-        case sharedMaxAge = "s-maxage"
-        case maxStale = "max-stale"
-        case minFresh = "min-fresh"
-        case staleWhileRevalidate = "stale-while-revalidate"
-        case staleIfError = "stale-if-error"
-        case noCache = "no-cache"
-        case isPrivate = "private"
-        case noStore = "no-store"
-        case isPublic = "public"
-        case mustRevalidate = "must-revalidate"
-        case proxyRevalidate = "proxy-revalidate"
-        case mustUnderstand = "must-understand"
-        case immutable = "immutable"
-        case noTransform = "no-transform"
-        case onlyIfCached = "only-if-cached"
-    }
-
     /// The length of the longest name: nothing longer is looked up.
     private static let longestName = 22
 
@@ -158,12 +139,12 @@ struct CacheDirective {
         argument = element[(equals + 1)...]
     }
 
-    /// The name, if it is one of those acted on. Blanks before `=`, which the grammar has no place for, are overlooked:
-    /// `no-store = x` is not the weaker for them.
-    var knownName: Name? {
+    /// The name in lower case; empty where it is longer or shorter than those that are acted on. Blanks before `=`, which the
+    /// grammar has no place for, are overlooked: `no-store = x` is not the weaker for them.
+    var bareName: String {
         let bare = ByteClass.trimmed(name)
-        guard (6...CacheDirective.longestName).contains(bare.count) else { return nil }
-        return Name(rawValue: String(decoding: bare.map(ByteClass.lowercased), as: UTF8.self))
+        guard (6...CacheDirective.longestName).contains(bare.count) else { return "" }
+        return String(decoding: bare.map(ByteClass.lowercased), as: UTF8.self)
     }
 
     /// The argument as seconds; nil where it is missing, malformed, or apart from its name.

@@ -163,6 +163,20 @@ package enum CacheDecision: Equatable, Sendable {
     ) {
         self = CacheDecider(request: request, variants: variants, now: now, policy: policy).decide()
     }
+
+    /// The validation that it asks for, at once or behind an answer.
+    var validation: ValidationPlan? {
+        switch self {
+        case .validate(let plan), .serveThenValidate(_, let plan), .serveStaleWhileRevalidating(_, let plan):
+            plan
+        case .serve, .forward, .unsatisfiable: nil
+        }
+    }
+
+    /// The fields that the cache adds to the request.
+    package var fields: FieldBlock {
+        if case .forward(let plan) = self { plan.fields } else { validation?.fields ?? FieldBlock() }
+    }
 }
 
 /// How stale a response a request accepts (`max-stale`, RFC 9111 §5.2.1.2).

@@ -46,8 +46,7 @@ package struct CachedAnswer: Equatable, Sendable {
         self.freshness = freshness
         self.status = status
         let fields = CachedAnswer.servedFields(stored, freshness: freshness, isValidated: isValidated)
-        let condition = ConditionRule(request, stored)
-        if condition == .notModified {
+        if ConditionRule.isNotModified(request, stored) {
             head = ResponseHead(
                 status: 304, reason: "Not Modified", fields: CachedAnswer.notModifiedFields(fields))
             content = .none
@@ -152,25 +151,15 @@ enum PartRule: Equatable {
     }
 }
 
-/// What comes of the conditions that a request has of its own, met by a stored response (RFC 9111 §4.3.2, RFC 9110
+/// The outcome of the conditions that a request has of its own, met by a stored response (RFC 9111 §4.3.2, RFC 9110
 /// §13.2.2).
-enum ConditionRule: Equatable {
-    /// None, or one that asks for the response.
-    case modified
-    /// What the caller has is what is stored.
-    case notModified
-
-    /// Evaluates `If-None-Match`, or without it `If-Modified-Since`. Conditions are for successes: other stored
-    /// statuses are served as they are.
-    init(_ request: CacheRequest, _ stored: StoredVariant) {
-        self = .modified
-        guard request.isConditional, (200..<300).contains(stored.head.status) else { return }
+enum ConditionRule {
+    /// Evaluates `If-None-Match`, or without it `If-Modified-Since`: whether what the caller has is what is stored. Conditions
+    /// are for successes: other stored statuses are served as they are.
+    static func isNotModified(_ request: CacheRequest, _ stored: StoredVariant) -> Bool {
+        guard request.isConditional, (200..<300).contains(stored.head.status) else { return false }
         let tags = request.fields.rawValues(of: "If-None-Match")
-        if !tags.isEmpty {
-            if ConditionRule.names(tags, stored.facts.entityTag) { self = .notModified }
-        } else if ConditionRule.isUnmodified(request, stored) {
-            self = .notModified
-        }
+        return tags.isEmpty ? isUnmodified(request, stored) : names(tags, stored.facts.entityTag)
     }
 
     private static func names(_ lists: [ArraySlice<UInt8>], _ tag: EntityTag?) -> Bool {

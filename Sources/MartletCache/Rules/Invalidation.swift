@@ -71,9 +71,6 @@ package enum InvalidationRule {
         "GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY", "PRI",
     ]
 
-    /// Whether a method may change something.
-    package static func isUnsafe(_ method: String) -> Bool { !safe.contains(method) }
-
     /// The URLs that are out of date, in their normal form and each once: that of the request first, then those that
     /// `Location` and `Content-Location` name at the same origin. None after a safe method, or an error.
     ///
@@ -85,7 +82,7 @@ package enum InvalidationRule {
     package static func targets(
         method: String, url: String, response: ResponseHead, resolve: (String) -> String?
     ) -> [String] {
-        guard isUnsafe(method), (200..<400).contains(response.status), let target = KeyURL(url) else {
+        guard !safe.contains(method), (200..<400).contains(response.status), let target = KeyURL(url) else {
             return []
         }
         var targets = [target.origin + target.target]

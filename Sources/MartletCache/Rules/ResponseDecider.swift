@@ -124,7 +124,7 @@ package struct ResponseDecider: Sendable {
         var removed: [Int] = []
         if response.status == 200 {
             for index in VariantRule.matching(request, variants) where variants[index].head.status == 200 {
-                guard HeadUpdateRule(response, variants[index]) == .same else {
+                guard HeadUpdateRule.isSame(response, variants[index]) else {
                     removed.append(index)
                     continue
                 }
@@ -141,13 +141,7 @@ package struct ResponseDecider: Sendable {
 
     // MARK: Parts
 
-    private var plan: ValidationPlan? {
-        switch decision {
-        case .validate(let plan), .serveThenValidate(_, let plan), .serveStaleWhileRevalidating(_, let plan):
-            plan
-        case .serve, .forward, .unsatisfiable: nil
-        }
-    }
+    private var plan: ValidationPlan? { decision.validation }
 
     private var reason: CacheStatus.Forwarding? {
         if case .forward(let plan) = decision { return plan.reason }

@@ -118,8 +118,6 @@ package enum StorageRefusal: String, Equatable, Sendable {
     case connection
     /// It is an error, and what it would take the place of is none.
     case error
-    /// The URL was invalidated while it was on its way (RFC 9111 §4.4).
-    case invalidated
 }
 
 /// What a `no-cache` or `private` directive is about (RFC 9111 §5.2.2.4, §5.2.2.7).

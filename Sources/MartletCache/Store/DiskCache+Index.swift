@@ -111,13 +111,6 @@ extension DiskCache {
 }
 
 extension DiskCache {
-    /// Shows each entry that is whole, in no order, until the closure returns false. None counts as used.
-    package func forEachEntry(_ body: (EntryReader) -> Bool) {
-        for name in namesOfEntries() {
-            if let reader = open(name, for: nil), !body(reader) { return }
-        }
-    }
-
     /// Reads every byte that is stored and removes the entries that are damaged.
     ///
     /// - Returns: how many entries are whole, how many bytes their bodies have, and how many were removed.
@@ -125,7 +118,7 @@ extension DiskCache {
         var result = (whole: 0, byteCount: UInt64(0), damaged: 0)
         for name in namesOfEntries() {
             let before = state.withLock { $0.statistics.damaged }
-            if let reader = open(name, for: nil), isWhole(reader) {
+            if let reader = open(name), isWhole(reader) {
                 result.whole += 1
                 result.byteCount &+= reader.byteCount
             } else {
@@ -199,8 +192,8 @@ extension DiskCache {
     package func look(at name: EntryName) -> EntrySight? {
         // A larger body may go, with the entry that named it, between opening the one and the other.
         for isLast in [false, true] {
-            do throws(EntryOpening.Failure) {
-                return .whole(EntryReader(try EntryOpening.open(name, in: folder), in: self))
+            do throws(EntryReader.OpeningFailure) {
+                return .whole(try EntryReader(name, in: folder, of: self))
             } catch {
                 let file = CacheFile.entry(name).name
                 switch error {

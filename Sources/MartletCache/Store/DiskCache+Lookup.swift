@@ -3,18 +3,6 @@ import MartletStorage
 import Synchronization
 
 extension DiskCache {
-    /// The newest variant of a key that a test accepts, which counts as used; `nil` where there is none.
-    package func entry(for key: CacheKey, where isAcceptable: (StoredHead) -> Bool) -> EntryReader? {
-        var found: EntryReader?
-        for reader in readers(of: key) {
-            guard isAcceptable(reader.head) else { continue }
-            if let other = found, other.head.responseTime > reader.head.responseTime { continue }
-            found = reader
-        }
-        noteUse(of: found)
-        return found
-    }
-
     /// Notes which of the variants of a key answered: it counts as used; none is a miss.
     package func noteUse(of reader: EntryReader?) {
         state.withLock { state in
@@ -31,24 +19,20 @@ extension DiskCache {
 
     /// All variants of a key, none of which counts as used until ``noteUse(of:)`` says so.
     package func variants(of key: CacheKey) -> [EntryReader] {
-        readers(of: key)
+        readers(of: key) { open($0) }
     }
 
     /// The variants of a key, none of which counts as used, where finding them waits for no disk; `nil` where it might, or
     /// where something is wrong with them, which ``variants(of:)`` sees to.
     package func variantsAtHand(of key: CacheKey) -> [EntryReader]? {
         guard let folderAtHand else { return nil }
-        return try? readers(of: key) { (name) throws(EntryOpening.Failure) in
-            do throws(EntryOpening.Failure) {
-                return EntryReader(try EntryOpening.open(name, in: folderAtHand), in: self)
+        return try? readers(of: key) { (name) throws(EntryReader.OpeningFailure) in
+            do throws(EntryReader.OpeningFailure) {
+                return try EntryReader(name, in: folderAtHand, of: self)
             } catch .absent {
                 return nil
             }
         }
-    }
-
-    private func readers(of key: CacheKey) -> [EntryReader] {
-        readers(of: key) { open($0, for: key) }
     }
 
     private func readers<Failure: Error>(
@@ -78,11 +62,9 @@ extension DiskCache {
     }
 
     /// Opens an entry; `nil` where there is none, or none that is whole.
-    ///
-    /// - Parameter key: the key it must have; `nil` for any.
-    func open(_ name: EntryName, for key: CacheKey?) -> EntryReader? {
+    func open(_ name: EntryName) -> EntryReader? {
         switch look(at: name) {
-        case .whole(let reader): return key == nil || reader.head.key == key ? reader : nil
+        case .whole(let reader): return reader
         case .unreadable(let error): note(error)
         case .damaged(let damage): removeDamaged(name, identity: damage.identity, damage.fault)
         case nil: break

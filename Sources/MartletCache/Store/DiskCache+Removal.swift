@@ -91,7 +91,7 @@ extension DiskCache {
                 for name in try files.names(inFolder: folder.path) {
                     let file = CacheFile(name: name)
                     if case .entry(let entry) = file, isWatched,
-                        let opened = try? EntryOpening.open(entry, in: folder)
+                        let opened = try? EntryReader(entry, in: folder, of: self)
                     {
                         noteEnd(opened.entry.head.key, [opened.entry.generation])
                     }
@@ -119,20 +119,6 @@ extension DiskCache {
             note(error)
             state.withLock { $0.hidesAll = true }
             return nil
-        }
-    }
-
-    /// Sets another limit, and gives entries up until it holds; with 0, all.
-    package func setLimit(_ byteCount: UInt64) {
-        state.withLock { $0.statistics.limit = byteCount }
-        guard byteCount > 0 else {
-            removeAll()
-            return
-        }
-        do throws(StorageError) {
-            try withLedger { (ledger) throws(StorageError) in _ = try makeRoom(for: 0, &ledger) }
-        } catch {
-            note(error)
         }
     }
 }

@@ -120,20 +120,15 @@ extension DiskCache {
 }
 
 extension DiskCache {
-    /// A larger body that waits for its entry.
-    struct PendingBody: Sendable {
-        let path: String
-        let byteCount: UInt64
-    }
-
     /// Stores an entry, and says under which name; `nil` where there is no room, or where it is no longer wanted.
     ///
     /// - Parameters:
+    ///   - body: the path of a larger body that waits for its entry.
     ///   - displaced: gets the larger body that was replaced, whose name is gone: what it occupied is given back when nobody has
     ///     it open any more, which takes its time, and nobody need wait for that.
     ///   - isCurrent: asked under the lock, which removing takes, too.
     func commit(
-        _ entry: StoredEntry, _ body: PendingBody?, displaced: inout OpenFile?, if isCurrent: () -> Bool
+        _ entry: StoredEntry, _ body: String?, displaced: inout OpenFile?, if isCurrent: () -> Bool
     ) throws(StorageError) -> EntryName? {
         guard let bytes = EntryCodec.encode(entry) else { return nil }
         var replacedBody: OpenFile?
@@ -200,7 +195,7 @@ extension DiskCache {
         var variants: [EntryName] = []
         var heads: [StoredHead] = []
         for name in held {
-            if let opened = try? EntryOpening.open(name, in: folder) {
+            if let opened = try? EntryReader(name, in: folder, of: self) {
                 variants.append(name)
                 heads.append(opened.entry.head)
             } else {
@@ -217,7 +212,7 @@ extension DiskCache {
 
     /// Puts an entry in its place, and its body first; what was there is gone afterwards.
     private func put(
-        _ bytes: [UInt8], _ entry: StoredEntry, _ body: PendingBody?, as name: EntryName,
+        _ bytes: [UInt8], _ entry: StoredEntry, _ body: String?, as name: EntryName,
         _ ledger: inout CacheLedger, displaced: inout OpenFile?
     ) throws(StorageError) {
         let path = folder.path(of: .entry(name))
@@ -228,12 +223,12 @@ extension DiskCache {
         }
         let written = try writeTemporary(bytes, &ledger)
         do throws(StorageError) {
-            if let body { try files.rename(body.path, to: bodyPath) }
+            if let body { try files.rename(body, to: bodyPath) }
             do throws(StorageError) {
                 try files.rename(written.path, to: path)
             } catch {
                 // The body keeps being counted as its writer's, who gives it up by its old name.
-                if let body { try? files.rename(bodyPath, to: body.path) }
+                if let body { try? files.rename(bodyPath, to: body) }
                 throw error
             }
         } catch {

@@ -75,18 +75,11 @@ package enum EntryCodec {
         let metadataCount = try metadataByteCount(bytes)
         let metadataEnd = preambleByteCount + metadataCount
         guard bytes.count >= metadataEnd else { throw .length }
-        var preamble = RecordReader(bytes[12..<16])
-        let expected: UInt32
-        do throws(RecordReader.Fault) { expected = try preamble.number("checksum") } catch {
-            throw .record(error)
+        let expected: UInt32 = try reading(bytes[12..<16]) { (reader) throws(RecordReader.Fault) in
+            try reader.number("checksum")
         }
         guard checksum(of: bytes, metadataCount: metadataCount) == expected else { throw .checksum }
-        var entry: StoredEntry
-        do throws(RecordReader.Fault) {
-            entry = try metadata(bytes[preambleByteCount..<metadataEnd])
-        } catch {
-            throw .record(error)
-        }
+        var entry = try reading(bytes[preambleByteCount..<metadataEnd], metadata)
         guard entry.inlineBody != nil else {
             guard bytes.count == metadataEnd else { throw .length }
             return entry
@@ -105,16 +98,9 @@ package enum EntryCodec {
     static func metadataByteCount(_ bytes: [UInt8]) throws(EntryFault) -> Int {
         guard bytes.count >= preambleByteCount else { throw .length }
         guard bytes.starts(with: magic) else { throw .foreign }
-        var reader = RecordReader(bytes[4..<preambleByteCount])
-        let version: UInt16
-        let flags: UInt16
-        let count: UInt32
-        do throws(RecordReader.Fault) {
-            version = try reader.number("version")
-            flags = try reader.number("flags")
-            count = try reader.number("length")
-        } catch {
-            throw .record(error)
+        let (version, flags, count) = try reading(bytes[4..<preambleByteCount]) {
+            (reader) throws(RecordReader.Fault) -> (UInt16, UInt16, UInt32) in
+            (try reader.number("version"), try reader.number("flags"), try reader.number("length"))
         }
         guard version == Self.version else { throw .version(version) }
         guard flags == 0 else { throw .foreign }
@@ -131,8 +117,18 @@ package enum EntryCodec {
 
     // MARK: Metadata
 
-    private static func metadata(_ bytes: ArraySlice<UInt8>) throws(RecordReader.Fault) -> StoredEntry {
+    private static func reading<Value>(
+        _ bytes: ArraySlice<UInt8>, _ read: (inout RecordReader) throws(RecordReader.Fault) -> Value
+    ) throws(EntryFault) -> Value {
         var reader = RecordReader(bytes)
+        do throws(RecordReader.Fault) {
+            return try read(&reader)
+        } catch {
+            throw .record(error)
+        }
+    }
+
+    private static func metadata(_ reader: inout RecordReader) throws(RecordReader.Fault) -> StoredEntry {
         let generation: UInt64 = try reader.number("generation")
         let bodyByteCount: UInt64 = try reader.number("body length")
         let isInline = try reader.flag("inline")

@@ -160,7 +160,7 @@ package final class EntryWriter: Sendable {
         state.checksums.finish()
         var head = head
         if let trailers { head.trailers = trailers }
-        var body: DiskCache.PendingBody?
+        var body: String?
         if let file = state.file {
             // Gives back what was set aside and is not needed.
             if state.reserved > DiskCache.soonWrittenByteCount {
@@ -169,8 +169,7 @@ package final class EntryWriter: Sendable {
             let allocated = try cache.files.status(of: file).allocatedByteCount
             try cache.settle(reserved: state.reserved, allocated: allocated)
             state.reserved = allocated
-            let path = cache.folder.path(of: .temporary(state.number))
-            body = DiskCache.PendingBody(path: path, byteCount: allocated)
+            body = cache.folder.path(of: .temporary(state.number))
         }
         let entry = StoredEntry(
             head: head, generation: generation, bodyByteCount: state.byteCount,
@@ -197,10 +196,20 @@ package final class EntryWriter: Sendable {
 
     // MARK: Joining
 
-    /// A reader that follows the body as it comes.
-    package func reader() -> EntryTap { EntryTap(self) }
+    /// What there is at a place of the body.
+    package enum Piece: Sendable, Equatable {
+        /// Bytes.
+        case bytes([UInt8])
+        /// Nothing yet: to be asked again when the writer has taken more.
+        case pending
+        /// The end of the body, which is stored.
+        case end
+        /// Nothing more: the response was given up. What was read so far is what came.
+        case abandoned
+    }
 
-    func read(at offset: UInt64, limit: Int) throws(EntryFault) -> EntryTap.Piece {
+    /// What there is at an offset, at most so many bytes. It blocks on the file and never waits for the writer's peer.
+    package func read(at offset: UInt64, limit: Int) throws(EntryFault) -> Piece {
         let (phase, total, file, piece) = state.withLock { state in
             let isBuffered = state.file == nil && offset < UInt64(state.buffer.count) && limit > 0
             let piece = isBuffered ? Array(state.buffer[Int(offset)...].prefix(limit)) : []
@@ -225,34 +234,5 @@ package final class EntryWriter: Sendable {
         }
         guard !bytes.isEmpty else { throw .length }
         return .bytes(bytes)
-    }
-}
-
-/// Reads a body that is still being written, from its beginning, in whatever pieces there are.
-package struct EntryTap: Sendable {
-    /// What there is at a place.
-    package enum Piece: Sendable, Equatable {
-        /// Bytes.
-        case bytes([UInt8])
-        /// Nothing yet: to be asked again when the writer has taken more.
-        case pending
-        /// The end of the body, which is stored.
-        case end
-        /// Nothing more: the response was given up. What was read so far is what came.
-        case abandoned
-    }
-
-    private let writer: EntryWriter
-
-    init(_ writer: EntryWriter) {
-        self.writer = writer
-    }
-
-    /// The head of the response.
-    package var head: StoredHead { writer.head }
-
-    /// What there is at an offset, at most so many bytes. It blocks on the file and never waits for the writer's peer.
-    package func read(at offset: UInt64, limit: Int) throws(EntryFault) -> Piece {
-        try writer.read(at: offset, limit: limit)
     }
 }

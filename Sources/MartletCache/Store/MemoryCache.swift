@@ -133,15 +133,12 @@ package final class MemoryCache: Sendable {
     /// - Parameters:
     ///   - isOnDisk: whether it need not be written down when it is given up.
     ///   - isComplete: whether all variants of its key that the disk has are here then; `nil` for as it was.
-    ///   - isCurrent: asked at the last moment, while nothing can be removed: false where what happened since makes it one
-    ///     that must not be found. It must not call the cache.
     /// - Returns: what was given up and is not on disk, oldest first.
     @discardableResult
     package func insert(
-        _ entry: MemoryEntry, isOnDisk: Bool, isComplete: Bool? = nil, if isCurrent: () -> Bool = { true }
+        _ entry: MemoryEntry, isOnDisk: Bool, isComplete: Bool? = nil
     ) -> [MemoryEntry] {
         state.withLock { state in
-            guard isCurrent() else { return [] }
             displace(by: entry.head, entry.representation, &state)
             guard entry.cost <= state.limit / 8 else { return isOnDisk ? [] : [entry] }
             let place = state.free.popLast() ?? state.slots.count
@@ -192,11 +189,8 @@ package final class MemoryCache: Sendable {
         state.withLock { _ = $0.incomplete.remove(key) }
     }
 
-    /// Notes that an entry is on disk now, if it is still held.
-    package func markOnDisk(_ entry: MemoryEntry) { markOnDisk(entry, as: nil) }
-
     /// Notes where on disk an entry is now, if it is still held.
-    func markOnDisk(_ entry: MemoryEntry, as name: EntryName?) {
+    package func markOnDisk(_ entry: MemoryEntry, as name: EntryName? = nil) {
         let stored = name.map { entry.stored(as: $0) } ?? entry
         state.withLock { state in
             for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {

@@ -70,8 +70,8 @@ package final class ResponseStore: Sendable {
     }
 
     /// Has a closure called with each body that is replaced, removed or invalidated by this process, and not with what merely
-    /// made room. It is called at once, under the locks of the tiers: it must neither take long nor call the store.
-    package func whenRepresentationEnds(_ body: @escaping @Sendable (CacheKey, UInt64) -> Void) {
+    /// made room, until it returns false. It is called at once, under the locks of the tiers: it must neither take long nor call the store.
+    package func whenRepresentationEnds(_ body: @escaping @Sendable (CacheKey, UInt64) -> Bool) {
         ends.add(body)
         disk?.whenBodyEnds { [ends] key, representation in ends.note(key, representation) }
     }

@@ -221,7 +221,7 @@ package final class ResponseWriter: Sendable {
         if !piece.isEmpty { return piece }
         guard offset < readable, let entryWriter else { return [] }
         let rest = Int(clamping: readable - offset)
-        switch try entryWriter.reader().read(at: offset, limit: min(limit, rest)) {
+        switch try entryWriter.read(at: offset, limit: min(limit, rest)) {
         case .bytes(let bytes): return bytes
         case .pending, .end, .abandoned: throw .length
         }

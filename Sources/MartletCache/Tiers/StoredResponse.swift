@@ -118,15 +118,9 @@ package struct StoredHead: Equatable, Sendable {
         selections: [Selection] = [], requestTime: WallTime, responseTime: WallTime,
         wasAuthorized: Bool = false
     ) {
-        self.key = key
-        self.status = status
-        self.reason = reason
-        self.fields = fields
-        self.trailers = trailers
-        self.selections = selections
-        self.requestTime = requestTime
-        self.responseTime = responseTime
-        self.wasAuthorized = wasAuthorized
+        (self.key, self.status, self.reason) = (key, status, reason)
+        (self.fields, self.trailers, self.selections) = (fields, trailers, selections)
+        (self.requestTime, self.responseTime, self.wasAuthorized) = (requestTime, responseTime, wasAuthorized)
     }
 }
 
@@ -134,11 +128,12 @@ package struct StoredHead: Equatable, Sendable {
 ///
 /// Both tiers report what ends in them, so each body is told of once, as far as the last ones are remembered.
 final class RepresentationEnds: Sendable {
-    /// Is told the key and which body it was.
-    typealias Listener = @Sendable (CacheKey, UInt64) -> Void
+    /// Is told the key and which body it was; says whether it wants to be told of others.
+    typealias Listener = @Sendable (CacheKey, UInt64) -> Bool
 
     private struct State {
-        var listeners: [Listener] = []
+        var listeners: [UInt64: Listener] = [:]
+        var lastListener: UInt64 = 0
         var told: Set<UInt64> = []
         var order: [UInt64] = []
         var next = 0
@@ -152,15 +147,16 @@ final class RepresentationEnds: Sendable {
 
     /// Adds a listener.
     func add(_ listener: @escaping Listener) {
-        state.withLock { $0.listeners.append(listener) }
+        state.withLock { state in
+            state.lastListener += 1
+            state.listeners[state.lastListener] = listener
+        }
     }
 
     /// Tells all listeners that a body has ended, unless they know.
     func note(_ key: CacheKey, _ representation: UInt64) {
-        let listeners = state.withLock { state -> [Listener] in
-            guard !state.listeners.isEmpty, state.told.insert(representation).inserted else {
-                return []
-            }
+        let listeners = state.withLock { state -> [UInt64: Listener] in
+            guard !state.listeners.isEmpty, state.told.insert(representation).inserted else { return [:] }
             if state.order.count < Self.limit {
                 state.order.append(representation)
             } else {
@@ -170,7 +166,11 @@ final class RepresentationEnds: Sendable {
             }
             return state.listeners
         }
-        for listener in listeners { listener(key, representation) }
+        for (number, listener) in listeners where !listener(key, representation) {
+            // Ended outside of the lock, since it may hold the last reference to something.
+            let gone = state.withLock { $0.listeners.removeValue(forKey: number) }
+            withExtendedLifetime(gone) {}
+        }
     }
 }
 

@@ -17,9 +17,8 @@ struct FlightDriver: Sendable {
     let call: Call
     let request: CacheRequest
     let decision: CacheDecision
-    /// What was found in the store.
+    /// What was found in the store, and when.
     let found: [StoredResponse]
-    /// When it was found.
     let epoch: InvalidationLedger.Epoch
 
     /// Runs it to its end.
@@ -40,19 +39,9 @@ struct FlightDriver: Sendable {
         cache.tell(.revalidationFailed(url: request.key.url))
     }
 
-    /// The fields that the cache adds to a request.
-    static func fields(of decision: CacheDecision) -> FieldBlock {
-        switch decision {
-        case .validate(let plan), .serveThenValidate(_, let plan), .serveStaleWhileRevalidating(_, let plan):
-            plan.fields
-        case .forward(let plan): plan.fields
-        case .serve, .unsatisfiable: FieldBlock()
-        }
-    }
-
     /// - Returns: Whether it goes on behind this, and is ended there.
     private func request(_ ended: @escaping @Sendable () -> Void) async throws -> Bool {
-        var fields = FlightDriver.fields(of: decision)
+        var fields = decision.fields
         let decider = cache.decider(request, after: decision, found)
         let call = call.shared
         var isRepeated = false
@@ -119,7 +108,14 @@ struct FlightDriver: Sendable {
             // Whoever wrote the last of it stores it and tells those who wait: one hand-over less for each body.
             flight.noteWhole {
                 let stored = writer.commit(trailers: trailers)
-                if let stored { cache.count(stored: stored) } else { cache.removeNow(superseded) }
+                if let stored {
+                    cache.count {
+                        $0.stores &+= 1
+                        $0.bytesStored &+= stored.variant.bodyLength
+                    }
+                } else {
+                    cache.removeNow(superseded)
+                }
                 // First of all, so that nobody who asks anew for what is stored has this again.
                 ended()
                 flight.end(.complete(stored))

@@ -77,15 +77,11 @@ final class FlightMember: Sendable {
             case .end: return nil
             case .failed(let error): throw error
             case .stored(let writer, let offset):
-                let read = await BlockingWorkers.shared.run { () -> Result<[UInt8], EntryFault> in
-                    do throws(EntryFault) {
-                        return .success(try writer.read(at: offset, limit: 256 * 1024))
-                    } catch {
-                        return .failure(error)
-                    }
+                let read = await BlockingWorkers.shared.run {
+                    try? writer.read(at: offset, limit: 256 * 1024)
                 }
                 if control.isCancelled { throw CancellationError() }
-                guard case .success(let bytes) = read, !bytes.isEmpty else {
+                guard let bytes = read, !bytes.isEmpty else {
                     flight.noteUnreadable()
                     throw CachedBody.damage(call)
                 }

@@ -10,8 +10,7 @@ final class FlightRegistry: Sendable {
     /// What requests must have in common to be answered by one: everything that an answer may be chosen by, and how it is
     /// to come.
     struct Key: Hashable {
-        let cache: ObjectIdentifier
-        let dialer: ObjectIdentifier
+        let cache, dialer: ObjectIdentifier
         let proxy: String
         let key: CacheKey
         let mode: CacheMode

@@ -1,6 +1,7 @@
-import MartletCache
 import MartletWire
 import Testing
+
+@testable import MartletCache
 
 @Suite("Keys, statuses and figures of the cache")
 struct CacheNotesTests {
@@ -54,27 +55,6 @@ struct CacheNotesTests {
     @Test("Cache-Status is a structured item, whatever its texts hold", arguments: statuses)
     func status(_ status: CacheStatus, _ text: String) {
         #expect(status.text == text)
-    }
-
-    @Test("Figures count each request once, by what answered it")
-    func statistics() {
-        var statistics = CacheStatistics()
-        let outcomes: [CacheStatistics.Outcome] = [
-            .hit, .hit, .staleHit, .validated, .miss, .staleOnError, .bypass, .shared, .unsatisfiable,
-        ]
-        for outcome in outcomes { statistics.count(outcome) }
-        statistics.countStore(byteCount: 10)
-        statistics.countServed(byteCount: 7)
-        statistics.countRemovals(3)
-        statistics.countRevalidation()
-        #expect(
-            statistics.hits == 2 && statistics.staleHits == 1 && statistics.validated == 1
-                && statistics.misses == 1)
-        #expect(
-            statistics.staleOnErrors == 1 && statistics.bypasses == 1 && statistics.shared == 1
-                && statistics.unsatisfiable == 1)
-        #expect(statistics.stores == 1 && statistics.bytesStored == 10 && statistics.bytesServed == 7)
-        #expect(statistics.removals == 3 && statistics.revalidations == 1)
     }
 
     static let tags: [(String, Bool)] = [

@@ -1,5 +1,7 @@
 import MartletCacheChild
+import MartletStorage
 import MartletWire
+import Synchronization
 
 @testable import MartletCache
 
@@ -12,6 +14,27 @@ extension DiskCache {
         let selections = language.map { [StoredHead.Selection(name: "accept-language", value: $0)] } ?? []
         let head = SampleResponse.head(url, seed: seed, count: count, selections: selections, time: time)
         return store(head, body: SampleResponse.body(seed: seed, count: count))
+    }
+
+    /// Shows each entry that is whole, in no order, until the closure returns false. None counts as used.
+    func forEachEntry(_ body: (EntryReader) -> Bool) {
+        for name in (try? entryNames()) ?? [] {
+            if let reader = open(name), !body(reader) { return }
+        }
+    }
+
+    /// Sets another limit, and gives entries up until it holds; with 0, all.
+    func setLimit(_ byteCount: UInt64) {
+        state.withLock { $0.statistics.limit = byteCount }
+        guard byteCount > 0 else {
+            removeAll()
+            return
+        }
+        do throws(StorageError) {
+            try withLedger { (ledger) throws(StorageError) in _ = try makeRoom(for: 0, &ledger) }
+        } catch {
+            note(error)
+        }
     }
 
     /// Finds a URL.

@@ -20,7 +20,10 @@ struct ResponseStoreTests {
 
     private func ends() -> @Sendable () -> [UInt64] {
         let heard = Ends()
-        store.whenRepresentationEnds { _, representation in heard.add(representation) }
+        store.whenRepresentationEnds { _, representation in
+            heard.add(representation)
+            return true
+        }
         return { heard.all }
     }
 

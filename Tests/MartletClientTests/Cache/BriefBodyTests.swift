@@ -201,6 +201,6 @@ extension CacheFlight {
             call: call, channel: .stored(body), head: ResponseHead(status: 200, fields: FieldBlock()),
             codings: [], announcedByteCount: nil, hasTrailers: false, interim: [], attempts: 1,
             waited: call.start)
-        land(.transfer(Transfer(variant: variant, network: network, status: CacheStatus()), .coming))
+        land(.transfer(Transfer(variant: variant, network: network, status: .nothing), .coming))
     }
 }

@@ -10,6 +10,30 @@ import Testing
 
 @Suite("Answers from the cache")
 struct ResponseCacheTests {
+    @Test("Figures count each request once, by what answered it")
+    func statistics() {
+        let cache = ResponseCache.memoryOnly()
+        let figures: [WritableKeyPath<ResponseCache.Statistics, UInt64>] = [
+            \.hits, \.hits, \.staleHits, \.validated, \.misses, \.staleOnErrors, \.bypasses, \.shared,
+            \.unsatisfiable, \.stores, \.revalidations,
+        ]
+        for figure in figures { cache.count(figure) }
+        cache.count {
+            $0.bytesStored += 10
+            $0.bytesServed += 7
+            $0.removals += 3
+        }
+        let statistics = cache.statistics
+        #expect(
+            statistics.hits == 2 && statistics.staleHits == 1 && statistics.validated == 1
+                && statistics.misses == 1)
+        #expect(
+            statistics.staleOnErrors == 1 && statistics.bypasses == 1 && statistics.shared == 1
+                && statistics.unsatisfiable == 1)
+        #expect(statistics.stores == 1 && statistics.bytesStored == 10 && statistics.bytesServed == 7)
+        #expect(statistics.removals == 3 && statistics.revalidations == 1)
+    }
+
     /// A session with a cache in memory, or in a folder of the test's own before which there is memory.
     static func session(
         _ folder: TemporaryFolder? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }

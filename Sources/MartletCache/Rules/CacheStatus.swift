@@ -1,0 +1,73 @@
+import MartletWire
+
+/// What a cache did with a request, for the `Cache-Status` field of its response (RFC 9211).
+package struct CacheStatus: Equatable, Sendable {
+    /// Why a request went on to the network (RFC 9211 §2.2).
+    package enum Forwarding: String, Equatable, Sendable {
+        /// The cache was told to have no part in it.
+        case bypass
+        /// The method is never answered from the cache.
+        case method
+        /// Nothing is stored for the URL.
+        case uriMiss = "uri-miss"
+        /// What is stored was chosen by other request fields.
+        case varyMiss = "vary-miss"
+        /// Something is stored, but must not be used.
+        case miss
+        /// What is stored is fresh, but the request asks for the network.
+        case request
+        /// What is stored is stale.
+        case stale
+    }
+
+    /// The name of this cache in the field; unless it is a token, it is written as a string.
+    package var name = "martlet"
+    /// Whether the stored response answered without the network.
+    package var isHit = false
+    /// Why it went to the network; nil if it did not.
+    package var forwarding: Forwarding?
+    /// The status of the network's response.
+    package var forwardStatus: Int?
+    /// For how many seconds the response is fresh; negative for how long it has been stale.
+    package var timeToLive: Int64?
+    /// Whether the network's response was stored.
+    package var isStored = false
+    /// Whether the network's response was shared with other requests.
+    package var isCollapsed = false
+    /// What it is found by. It may hold what nobody else should see, and so it is nil unless set.
+    package var key: String?
+    /// Anything else that helps to see why.
+    package var detail: String?
+
+    /// No more than the name.
+    package static let nothing = CacheStatus()
+
+    /// Its member of the field: a structured item with parameters (RFC 9211 §2, RFC 8941 §3.3).
+    package var text: String {
+        let start = name.utf8.first ?? 0
+        let isToken = (start | 0x20) &- 0x61 < 26 && name.utf8.allSatisfy(ByteClass.isToken)
+        var text = isToken ? name : CacheStatus.quoted(name)
+        if isHit { text += "; hit" }
+        if let forwarding { text += "; fwd=\(forwarding.rawValue)" }
+        if let forwardStatus { text += "; fwd-status=\(forwardStatus)" }
+        if let timeToLive {
+            text += "; ttl=\(min(max(timeToLive, -999_999_999_999_999), 999_999_999_999_999))"
+        }
+        if isStored { text += "; stored" }
+        if isCollapsed { text += "; collapsed" }
+        if let key { text += "; key=\(CacheStatus.quoted(key))" }
+        if let detail { text += "; detail=\(CacheStatus.quoted(detail))" }
+        return text
+    }
+
+    /// A string of RFC 8941: visible ASCII and spaces; other bytes become question marks.
+    private static func quoted(_ text: String) -> String {
+        var bytes: [UInt8] = [0x22]
+        for byte in text.utf8 {
+            if byte == 0x22 || byte == 0x5C { bytes.append(0x5C) }
+            bytes.append(byte >= 0x20 && byte < 0x7F ? byte : UInt8(ascii: "?"))
+        }
+        bytes.append(0x22)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
