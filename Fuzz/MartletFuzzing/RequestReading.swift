@@ -30,7 +30,7 @@ struct RequestReading: Equatable {
                     if case .end = received.event { machine.nextRequest() }
                 }
             }
-            take(try machine.receiveEndOfStream(), bytes, position)
+            if let last = try machine.receiveEndOfStream() { take(last, bytes, position) }
         } catch {
             self.error = error
         }
@@ -38,7 +38,7 @@ struct RequestReading: Equatable {
 
     private mutating func take(_ event: ServerMachine.Event, _ bytes: [UInt8], _ position: Int) {
         switch event {
-        case .needMoreBytes, .closed: break
+        case .needMoreBytes: break
         case .head(let head, let framing): requests.append(Request(head: head, framing: framing))
         case .body(let range):
             let piece = bytes[position + range.lowerBound..<position + range.upperBound]

@@ -65,7 +65,7 @@ final class RequestReader: Sendable {
             case .end(let trailers):
                 state.isComplete = true
                 state.trailers = trailers
-            case .needMoreBytes, .closed: break
+            case .needMoreBytes: break
             }
             return step
         }
@@ -85,7 +85,6 @@ final class RequestReader: Sendable {
             case .head(let head, let framing):
                 if framing == .none || framing == .length(0) { _ = try self.step() }
                 return Head(head: head, framing: framing, serial: state.withLock { $0.serial })
-            case .closed: return nil
             case .needMoreBytes, .body, .end:
                 guard try await fill() else { return nil }
             }
@@ -96,8 +95,7 @@ final class RequestReader: Sendable {
     /// - Returns: `false` when the client has ended between two requests.
     private func fill() async throws -> Bool {
         if try await channel.fill() { return true }
-        let event = try state.withLock { state throws(WireError) in try state.machine.receiveEndOfStream() }
-        return event != .closed
+        return try state.withLock { state throws(WireError) in try state.machine.receiveEndOfStream() } != nil
     }
 
     // MARK: The body
@@ -128,7 +126,7 @@ final class RequestReader: Sendable {
             let step = try step()
             switch step.event {
             case .body: return step.payload
-            case .end, .closed: break
+            case .end: break
             case .head, .needMoreBytes: _ = try await fill()
             }
         }

@@ -127,15 +127,7 @@ package struct HeadParser: Sendable {
 }
 
 /// Reads the head of a request from bytes that arrive in any pieces, as ``HeadParser`` does for responses.
-package struct RequestHeadParser: Sendable {
-    /// A complete head.
-    package struct Parsed: Sendable, Equatable {
-        /// The head.
-        package let head: RequestHead
-        /// The bytes it takes in the input, empty lines before it included.
-        package let byteCount: Int
-    }
-
+struct RequestHeadParser: Sendable {
     private let limits: WireLimits
     private var section: FieldSectionParser
     private var method = ""
@@ -143,32 +135,29 @@ package struct RequestHeadParser: Sendable {
     private var version = WireVersion.http11
 
     /// Makes a parser at the start of a head.
-    package init(limits: WireLimits = .default) {
+    init(limits: WireLimits = .default) {
         self.limits = limits
         section = FieldSectionParser(rules: .init(head: limits))
     }
 
     /// Makes the parser ready for the next head.
-    package mutating func reset() {
+    mutating func reset() {
         section.reset()
         method = ""
     }
 
-    /// Reads on.
-    ///
-    /// - Parameter unread: all bytes from the head's first one on; since the last call it may only have
-    ///   grown.
-    /// - Returns: the head, or nil when more bytes are needed.
-    /// - Throws: what is wrong with the head, or the limit it exceeds, also while it is incomplete.
-    package mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> Parsed? {
+    /// The bytes that a head takes in the input, empty lines before it included, once it was read.
+    var consumedByteCount: Int { section.consumedByteCount }
+
+    /// Reads on, as ``HeadParser/head(_:)``.
+    mutating func head(_ unread: Span<UInt8>) throws(WireError) -> RequestHead? {
         while let line = try section.nextLine(unread) {
             if method.isEmpty {
                 if line.isEmpty, !limits.isStrict { continue }
                 try parseRequestLine(unread, line: line)
             } else if line.isEmpty {
-                let fields = section.block(unread)
-                let head = RequestHead(method: method, target: target, version: version, fields: fields)
-                return Parsed(head: head, byteCount: section.consumedByteCount)
+                return RequestHead(
+                    method: method, target: target, version: version, fields: section.block(unread))
             } else {
                 try section.addField(unread, line: line)
             }

@@ -61,7 +61,7 @@ struct RequestScript {
             let taken = Array(unread[..<received.consumed])
             unread.removeFirst(received.consumed)
             switch received.event {
-            case .needMoreBytes, .closed: return
+            case .needMoreBytes: return
             case .head(let head, let framing): outcome.events.add(.request(head, framing))
             case .body(let range): outcome.events.add(.body(Array(taken[range])))
             case .end(let trailers):
