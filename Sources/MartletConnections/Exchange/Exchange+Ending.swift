@@ -11,14 +11,15 @@ extension Exchange {
         finish(at: nil)
     }
 
-    /// - Parameter completion: When the response was complete, where it is.
-    func finish(at completion: MonotonicTime?) {
-        let (isFirst, isCancelled, writer) = state.withLock { state -> (Bool, Bool, UploadWriter?) in
-            let isFirst = !state.isReleased
-            state.isReleased = true
-            return (isFirst, state.isCancelled, state.writer)
+    /// - Parameters:
+    ///   - completion: When the response was complete, where it is.
+    ///   - trailers: The fields behind it then.
+    func finish(at completion: MonotonicTime?, trailers: FieldBlock? = nil) {
+        let (standing, phase, writer) = state.withLock { state in
+            if let completion { (state.timeline.bodyReceived, state.trailers) = (completion, trailers) }
+            return (state.release(isComplete: completion != nil), state.phase, state.writer)
         }
-        guard isFirst else { return }
+        guard let standing else { return }
         connection.stream.awaitBytes(1)
         // Whoever still waits to read looks again, and finds that it is over. Where it is complete, its reader knows.
         if completion == nil { connection.stream.wakeReader() }
@@ -29,12 +30,14 @@ extension Exchange {
             isAborted = true
         }
         // A connection with half of a request on it carries no other: nothing is taken up for its sake.
-        if isCancelled || isAborted {
+        if standing == .cancelled || isAborted {
             lease.release(isReusable: false)
         } else if completion != nil || connection.isResponseFinished {
             lease.release(isReusable: true, at: completion)
-        } else {
+        } else if standing == .running, phase == .receivingBody {
             abandon()
+        } else {
+            lease.release(isReusable: false)
         }
     }
 
@@ -42,11 +45,9 @@ extension Exchange {
     /// free for the next request then, which else would open another. Many servers send a head and its body apart.
     /// - Parameter deadline: When to wait no longer.
     package func finish(waitingUntil deadline: MonotonicTime) async {
-        let isDrainable = state.withLock { state in
-            !state.isReleased && !state.isCancelled && !state.hasFailed && state.phase == .receivingBody
-                && state.writer.map { $0.hasFinished } ?? true
-        }
-        if isDrainable, let payload = connection.remainingPayload, payload <= UInt64(Exchange.drainLimit) {
+        if state.withLock({ $0.isReceivingOnly }), let payload = connection.remainingPayload,
+            payload <= UInt64(Exchange.drainLimit)
+        {
             _ = await connection.drain(limit: Exchange.drainLimit, until: deadline)
         }
         finish()
@@ -54,7 +55,7 @@ extension Exchange {
 
     /// Ends the exchange for what its response is: nothing more is taken of it, however little is left.
     package func refuse() {
-        state.withLock { $0.hasFailed = true }
+        state.withLock { $0.fail() }
         finish()
     }
 
@@ -62,10 +63,7 @@ extension Exchange {
 
     /// Gives up a body that was not read to its end.
     private func abandon() {
-        guard state.withLock({ $0.phase == .receivingBody && !$0.hasFailed }),
-            let payload = connection.remainingPayload,
-            payload <= UInt64(Exchange.drainLimit)
-        else {
+        guard let payload = connection.remainingPayload, payload <= UInt64(Exchange.drainLimit) else {
             lease.release(isReusable: false)
             return
         }
@@ -89,9 +87,7 @@ extension Exchange {
     package func cancel() {
         let (isRunning, writer, turn) = state.withLock {
             state -> (Bool, UploadWriter?, BandwidthGovernor.Wait?) in
-            guard !state.isReleased else { return (false, nil, nil) }
-            state.isCancelled = true
-            return (true, state.writer, state.turn)
+            (state.cancel(), state.writer, state.turn)
         }
         guard isRunning else { return }
         turn?.interrupt()
@@ -101,10 +97,10 @@ extension Exchange {
 
     func failure(_ cause: ExchangeError.Cause) -> ExchangeError {
         let state = state.withLock { state in
-            state.hasFailed = true
+            state.fail()
             return state
         }
-        let wasSent = state.wasSent || (state.writer?.byteCount ?? 0) > 0
+        let wasSent = state.timeline.sentByteCount > 0 || (state.writer?.byteCount ?? 0) > 0
         var waited: Duration?
         if case .timedOut(let clock) = cause {
             switch clock {
@@ -236,11 +232,9 @@ extension Exchange {
     ///
     /// - Parameter deadline: When to wait no longer; `nil` to take only what has arrived.
     package func readAhead(until deadline: MonotonicTime?) async {
-        let isFit = state.withLock { state in
-            !state.isReleased && !state.isCancelled && !state.hasFailed && state.ahead == nil
-                && state.phase == .receivingBody && state.writer.map { $0.hasFinished } ?? true
-        }
-        guard isFit, gate?.isPaused != true, !isHeldBack(.down) else { return }
+        guard state.withLock({ $0.ahead == nil && $0.isReceivingOnly }), gate?.isPaused != true,
+            !isHeldBack(.down)
+        else { return }
         let bound = connection.payloadByteCountBound
         guard bound <= Exchange.readAheadLimit || bound == .max else { return }
         var bytes: [UInt8] = []

@@ -8,17 +8,35 @@ import Synchronization
 /// ``finish()`` at any moment, which is synchronous, never waits, and must come last. ``cancel()`` may come from any
 /// thread at any time. An exchange that is dropped is finished.
 package final class Exchange: Sendable {
+    /// Whether the exchange goes on, and how it ended.
+    enum Standing: Equatable {
+        /// It goes on.
+        case running
+        /// Its user was told of an error, or refused the response: no rest of a body is taken for the connection's sake.
+        case failed
+        /// It was cancelled, and the connection has not been given back.
+        case cancelled
+        /// The connection has been given back. The response can still turn out to be complete.
+        case released(Ending)
+    }
+
+    /// What an exchange had come to when its connection was given back.
+    enum Ending {
+        /// The response is complete.
+        case complete
+        /// The response was not read to its end.
+        case incomplete
+        /// It had been cancelled.
+        case cancelled
+    }
+
     struct State {
+        private(set) var standing = Standing.running
         /// The fields behind the body, once it is complete.
         var trailers: FieldBlock?
         var phase = ExchangeError.Phase.sending
         var timeline = ExchangeTimeline()
         var writer: UploadWriter?
-        var isCancelled = false
-        var isReleased = false
-        var hasFailed = false
-        var wasSent = false
-        var isResponseComplete = false
         var interim: [ResponseHead] = []
         var reading = ReadBatchRule()
         /// What the reader waits by for its turn, while there is a limit.
@@ -30,6 +48,39 @@ package final class Exchange: Sendable {
         /// The part of the body that was read ahead and not handed out.
         var ahead: BodyAhead?
         var aheadOffset = 0
+
+        var isCancelled: Bool { standing == .cancelled || standing == .released(.cancelled) }
+
+        var isReleased: Bool { if case .released = standing { true } else { false } }
+
+        /// Whether the body is being received, nothing has gone wrong, and nothing is left to send.
+        var isReceivingOnly: Bool {
+            standing == .running && phase == .receivingBody && writer.map { $0.hasFinished } ?? true
+        }
+
+        /// Notes that an error was told of, or the response refused.
+        mutating func fail() {
+            if standing == .running { standing = .failed }
+        }
+
+        /// Cancels the exchange; `false` where its connection has been given back.
+        mutating func cancel() -> Bool {
+            guard !isReleased else { return false }
+            standing = .cancelled
+            return true
+        }
+
+        /// Notes that the connection is given back, or that the response was complete after all.
+        /// - Returns: How the exchange stood before; `nil` where the connection had been given back.
+        mutating func release(isComplete: Bool) -> Standing? {
+            let before = standing
+            guard !isReleased else {
+                if isComplete { standing = .released(.complete) }
+                return nil
+            }
+            standing = .released(isComplete ? .complete : before == .cancelled ? .cancelled : .incomplete)
+            return before
+        }
 
         /// Hands out bytes that were read ahead; `nil` where there are none.
         mutating func takeAhead(into target: ReceiveTarget) -> HTTP1Connection.BodyStep? {
@@ -112,7 +163,6 @@ package final class Exchange: Sendable {
         case .none, .bytes: isComplete = count == bytes.count && !request.expectsContinue
         }
         state.withLock { state in
-            state.wasSent = count > 0
             state.timeline.sendingBegan = began
             state.timeline.sentByteCount = UInt64(count)
             state.phase = .awaitingHead
@@ -255,11 +305,14 @@ package final class Exchange: Sendable {
         // Under the exchange's own lock, so that a reader who overstays cannot read what belongs to the next exchange.
         let step = state.withLock { state -> HTTP1Connection.BodyStep? in
             if state.ahead != nil, let step = state.takeAhead(into: target) { return step }
+            switch state.standing {
             // The connection may carry another exchange by now.
-            if state.isResponseComplete { return nil }
-            if state.isReleased { return .failure(.transport(.closed)) }
+            case .released(.complete): return nil
+            case .released: return .failure(.transport(.closed))
             // A reader for whom there are always bytes never waits, and so is never interrupted.
-            if state.isCancelled { return .failure(.cancelled) }
+            case .cancelled: return .failure(.cancelled)
+            case .running, .failed: break
+            }
             let step = connection.stepBody(into: target)
             if case .bytes(let count, _) = step { state.timeline.receivedBodyByteCount += UInt64(count) }
             return step
@@ -383,15 +436,8 @@ package final class Exchange: Sendable {
     }
 
     private func complete() {
-        let now = MonotonicTime.now()
         // Taken before the connection is given back: whoever has it next begins with none, and may get others.
-        let trailers = connection.trailers
-        state.withLock { state in
-            state.isResponseComplete = true
-            state.timeline.bodyReceived = now
-            state.trailers = trailers
-        }
-        finish(at: now)
+        finish(at: MonotonicTime.now(), trailers: connection.trailers)
     }
 
     /// Waits a few microseconds, without giving its thread up, for something to come.
