@@ -3,21 +3,13 @@ package import MartletTransport
 /// How many connections are in each state, and how many requests wait for one.
 package struct PoolCounts: Hashable, Sendable, CustomStringConvertible {
     /// Connections in use.
-    package var leased: Int
+    package var leased = 0
     /// Connections that wait for a request.
-    package var idle: Int
+    package var idle = 0
     /// Connections being made, those given up but not yet ended included.
-    package var dialling: Int
+    package var dialling = 0
     /// Requests that wait for a connection.
-    package var waiting: Int
-
-    /// Creates counts; zero by default.
-    package init(leased: Int = 0, idle: Int = 0, dialling: Int = 0, waiting: Int = 0) {
-        self.leased = leased
-        self.idle = idle
-        self.dialling = dialling
-        self.waiting = waiting
-    }
+    package var waiting = 0
 
     /// All connections that count against the limits.
     package var connections: Int { leased + idle + dialling }
@@ -88,12 +80,6 @@ package struct PoolGrant: Hashable, Sendable {
     package let waiter: PoolWaiterID
     /// The connection, which the request now holds and has to release.
     package let connection: PoolConnectionID
-
-    /// Creates a grant.
-    package init(waiter: PoolWaiterID, connection: PoolConnectionID) {
-        self.waiter = waiter
-        self.connection = connection
-    }
 }
 
 /// What a pool holds at one moment, for diagnostics and tests.
@@ -102,12 +88,6 @@ package struct PoolSnapshot<Key: Hashable & Sendable>: Hashable, Sendable, Custo
     package var total: PoolCounts
     /// Every host with a connection or a waiting request.
     package var hosts: [Key: PoolCounts]
-
-    /// Creates a snapshot.
-    package init(total: PoolCounts, hosts: [Key: PoolCounts]) {
-        self.total = total
-        self.hosts = hosts
-    }
 
     /// One line for the whole and one for each host, in the order of their names.
     ///

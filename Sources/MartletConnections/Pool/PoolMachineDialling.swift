@@ -171,12 +171,6 @@ extension PoolMachine {
         package let connection: PoolConnectionID
         /// Where it leads.
         package let key: Key
-
-        /// Creates a dial.
-        package init(connection: PoolConnectionID, key: Key) {
-            self.connection = connection
-            self.key = key
-        }
     }
 
     /// What the pool's owner has to do after an event. The parts do not depend on each other.
@@ -258,15 +252,6 @@ extension PoolMachine {
         /// What else has to be done.
         package var effects = Effects()
 
-        /// Creates an admission; a refusal by default.
-        package init(
-            lease: PoolConnectionID? = nil, waiter: PoolWaiterID? = nil, effects: Effects = Effects()
-        ) {
-            self.lease = lease
-            self.waiter = waiter
-            self.effects = effects
-        }
-
         /// Whether the pool is shut down and took the request no more.
         package var isRefused: Bool { lease == nil && waiter == nil }
     }
@@ -288,11 +273,5 @@ extension PoolMachine {
         package var outcome: Outcome
         /// What else has to be done.
         package var effects = Effects()
-
-        /// Creates the answer.
-        package init(outcome: Outcome, effects: Effects = Effects()) {
-            self.outcome = outcome
-            self.effects = effects
-        }
     }
 }

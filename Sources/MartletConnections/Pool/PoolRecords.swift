@@ -49,28 +49,6 @@ struct PoolConnectionRecord: Sendable {
     var above = PoolIndex.none
 }
 
-/// The name of one connection of a pool, from the decision to dial it to the decision to close it.
-///
-/// Issued by ``PoolMachine``. A place is used again after its connection is gone, but never with the same
-/// generation, so an event that comes too late cannot hit a foreign connection.
-package struct PoolConnectionID: Hashable, Sendable, CustomStringConvertible {
-    /// How often the place had been used before.
-    package let generation: UInt32
-    private let place: UInt32
-
-    /// Names the connection in a place of the pool's table.
-    init(index: Int, generation: UInt32) {
-        self.place = UInt32(truncatingIfNeeded: index)
-        self.generation = generation
-    }
-
-    /// The place of the connection in the pool's table, from 0; small and dense, fit for an array index.
-    package var index: Int { Int(place) }
-
-    /// For example `connection 3.0`: place 3, used for the first time.
-    package var description: String { "connection \(index).\(generation)" }
-}
-
 /// What the pool knows of one host that has connections or waiting requests.
 struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     /// The host's key; `nil` once the host is forgotten.
@@ -129,26 +107,46 @@ struct PoolWaiterRecord: Sendable {
     var positions = InlineArray<2, Int>(repeating: PoolIndex.none)
 }
 
-/// The name of one request that waits for a connection.
+/// The name of one connection of a pool, from the decision to dial it to the decision to close it.
+package typealias PoolConnectionID = PoolID<PoolConnectionName>
+
+/// The name of one request that waits for a connection; valid while the request waits and while it holds the connection
+/// it was granted.
+package typealias PoolWaiterID = PoolID<PoolWaiterName>
+
+/// The name of a record in one of a pool's tables.
 ///
-/// Issued by ``PoolMachine``; valid while the request waits and while it holds the connection it was granted.
-package struct PoolWaiterID: Hashable, Sendable, CustomStringConvertible {
+/// Issued by ``PoolMachine``. A place is used again after its record is gone, but never with the same generation, so an
+/// event that comes too late cannot hit a foreign record.
+package struct PoolID<Named: PoolNamed>: Hashable, Sendable, CustomStringConvertible {
     /// How often the place had been used before.
     package let generation: UInt32
     private let place: UInt32
 
-    /// Names the request in a place of the pool's table.
+    /// Names the record in a place of a table.
     init(index: Int, generation: UInt32) {
         self.place = UInt32(truncatingIfNeeded: index)
         self.generation = generation
     }
 
-    /// The place of the request in the pool's table, from 0; small and dense, fit for an array index.
+    /// The place of the record in the pool's table, from 0; small and dense, fit for an array index.
     package var index: Int { Int(place) }
 
-    /// For example `waiter 3.0`: place 3, used for the first time.
-    package var description: String { "waiter \(index).\(generation)" }
+    /// For example `connection 3.0`: place 3, used for the first time.
+    package var description: String { "\(Named.word) \(index).\(generation)" }
 }
+
+/// A kind of record that has names.
+package protocol PoolNamed {
+    /// The word for it in descriptions.
+    static var word: String { get }
+}
+
+/// The connections of a pool, as far as names go.
+package enum PoolConnectionName: PoolNamed { package static var word: String { "connection" } }
+
+/// The waiting requests of a pool, as far as names go.
+package enum PoolWaiterName: PoolNamed { package static var word: String { "waiter" } }
 
 /// What the links between the pool's records are made of: places in a ``PoolTable``.
 enum PoolIndex {

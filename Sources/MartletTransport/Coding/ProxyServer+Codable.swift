@@ -11,15 +11,10 @@ extension ProxyServer: Codable {
     /// - Throws: `DecodingError`, also for a scheme, a host or a port that is none.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        let kind: Kind
-        switch try container.decode(String.self, forKey: .scheme) {
-        case "http": kind = .http
-        case "https": kind = .https
-        case "socks5": kind = .socks5(.resolvedLocally)
-        case "socks5h": kind = .socks5(.resolvedRemotely)
-        case let other:
+        let scheme = try container.decode(String.self, forKey: .scheme)
+        guard let kind = Kind.all.first(where: { $0.scheme == scheme }) else {
             throw DecodingError.dataCorruptedError(
-                forKey: .scheme, in: container, debugDescription: "“\(other)” is no proxy's scheme")
+                forKey: .scheme, in: container, debugDescription: "“\(scheme)” is no proxy's scheme")
         }
         let host = try container.decode(String.self, forKey: .host)
         guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy(ProxyServer.isOfHost) else {
@@ -46,14 +41,7 @@ extension ProxyServer: Codable {
     /// - Throws: `EncodingError.invalidValue` as ``TLSSettings/encode(to:)``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        let scheme =
-            switch kind {
-            case .http: "http"
-            case .https: "https"
-            case .socks5(.resolvedLocally): "socks5"
-            case .socks5(.resolvedRemotely): "socks5h"
-            }
-        try container.encode(scheme, forKey: .scheme)
+        try container.encode(kind.scheme, forKey: .scheme)
         try container.encode(host, forKey: .host)
         try container.encode(port, forKey: .port)
         if kind == .https { try container.encode(tls, forKey: .tls) }

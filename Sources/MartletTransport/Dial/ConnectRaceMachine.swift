@@ -13,12 +13,6 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         package let number: Int
         /// The address to connect to.
         package let address: Address
-
-        /// Creates an attempt.
-        package init(number: Int, address: Address) {
-            self.number = number
-            self.address = address
-        }
     }
 
     /// An address and why it failed.

@@ -70,16 +70,6 @@ package struct DialError: Error, Sendable {
     package var elapsed: Duration
     /// The connection on which it failed; `nil` where there was none yet.
     package var reached: ReachedConnection?
-
-    /// A failed dial.
-    package init(
-        phase: Phase, cause: TransportError, elapsed: Duration, reached: ReachedConnection? = nil
-    ) {
-        self.reached = reached
-        self.phase = phase
-        self.cause = cause
-        self.elapsed = elapsed
-    }
 }
 
 /// When the steps of opening a connection began and ended.

@@ -12,6 +12,19 @@ public struct ProxyServer: Hashable, Sendable {
         case https
         /// SOCKS version 5 (RFC 1928).
         case socks5(ProxyNameResolution)
+
+        /// The scheme of the proxy's URL.
+        var scheme: String {
+            switch self {
+            case .http: "http"
+            case .https: "https"
+            case .socks5(.resolvedLocally): "socks5"
+            case .socks5(.resolvedRemotely): "socks5h"
+            }
+        }
+
+        /// All kinds.
+        static let all = [Kind.http, .https, .socks5(.resolvedLocally), .socks5(.resolvedRemotely)]
     }
 
     private final class Storage: Sendable {
@@ -33,15 +46,8 @@ public struct ProxyServer: Hashable, Sendable {
             self.credentials = credentials
             self.tls = tls
             self.tunnelsEverything = tunnelsEverything
-            let scheme =
-                switch kind {
-                case .http: "http"
-                case .https: "https"
-                case .socks5(.resolvedLocally): "socks5"
-                case .socks5(.resolvedRemotely): "socks5h"
-                }
             let isAddress = host.utf8.contains(UInt8(ascii: ":"))
-            name = "\(scheme)://\(isAddress ? "[\(host)]" : host):\(port)"
+            name = "\(kind.scheme)://\(isAddress ? "[\(host)]" : host):\(port)"
         }
     }
 

@@ -53,60 +53,72 @@ package enum PEMReader {
 
     /// The certificates of a source that are to be trusted, at least one.
     static func certificates(of source: PEMSource) throws(TLSError) -> [Certificate] {
-        let bytes: [UInt8]
-        do throws(SystemError) {
-            bytes = try PEMReader.bytes(of: source)
+        try objects(
+            of: source, fault: TLSError.Kind.rootCertificates, none: "no readable certificate in it",
+            readCertificates)
+    }
+
+    /// The objects of a source, at least one.
+    /// - Parameters:
+    ///   - fault: Makes an error of a reason and a source.
+    ///   - none: The reason where there is no object.
+    static func objects<Object>(
+        of source: PEMSource, fault: (String, String) -> TLSError.Kind, none: String,
+        _ read: ([UInt8]) throws(PEMFault) -> [Object]
+    ) throws(TLSError) -> [Object] {
+        let reason: String
+        do {
+            let found = try read(try bytes(of: source))
+            if !found.isEmpty { return found }
+            reason = none
         } catch {
-            throw TLSError(.rootCertificates(reason: error.description, source: source.description))
+            reason = "\(error)"
         }
-        let found: [Certificate]
-        do throws(PEMFault) {
-            found = try readCertificates(in: bytes)
-        } catch {
-            throw TLSError(.rootCertificates(reason: error.description, source: source.description))
-        }
-        guard !found.isEmpty else {
-            throw TLSError(
-                .rootCertificates(reason: "no readable certificate in it", source: source.description))
-        }
-        return found
+        throw TLSError(fault(reason, source.description))
     }
 
     /// The certificates of a text, or the one of a DER file, each owned by the caller.
     static func readCertificates(in bytes: [UInt8]) throws(PEMFault) -> [Certificate] {
-        if isDER(bytes) {
-            let one = unsafe withMemory(bytes) { bio in unsafe d2i_X509_bio(bio, nil) }
-            guard let certificate = unsafe one ?? nil else {
-                throw PEMFault(what: "certificate", reason: OpenSSLErrors.drain().text)
-            }
-            return [unsafe Certificate(owning: certificate)]
-        }
-        var found: [Certificate] = []
-        try unsafe eachObject(in: bytes, "certificate", markers: certificateMarkers) { bio in
-            guard let certificate = unsafe PEM_read_bio_X509_AUX(bio, nil, refusePassphrase, nil) else {
-                return false
-            }
-            found.append(unsafe Certificate(owning: certificate))
-            return true
-        }
-        return found
+        try unsafe objects(
+            in: bytes, "certificate",
+            markers: [
+                "-----BEGIN CERTIFICATE-----", "-----BEGIN X509 CERTIFICATE-----",
+                "-----BEGIN TRUSTED CERTIFICATE-----",
+            ],
+            der: { unsafe d2i_X509_bio($0, nil) },
+            pem: { unsafe PEM_read_bio_X509_AUX($0, nil, refusePassphrase, nil) },
+            own: { unsafe Certificate(owning: $0) })
     }
 
     /// The revocation lists of a text, or the one of a DER file.
     static func revocationLists(in bytes: [UInt8]) throws(PEMFault) -> [RevocationList] {
+        try unsafe objects(
+            in: bytes, "revocation list", markers: ["-----BEGIN X509 CRL-----"],
+            der: { unsafe d2i_X509_CRL_bio($0, nil) },
+            pem: { unsafe PEM_read_bio_X509_CRL($0, nil, refusePassphrase, nil) },
+            own: { unsafe RevocationList(owning: $0) })
+    }
+
+    /// The objects of a text, or the one of a DER file.
+    /// - Parameters:
+    ///   - der: Reads one in DER.
+    ///   - pem: Reads the next one of a text.
+    ///   - own: Takes over what was read.
+    private static func objects<Object>(
+        in bytes: [UInt8], _ what: String, markers: [String], der: (OpaquePointer) -> OpaquePointer?,
+        pem: (OpaquePointer) -> OpaquePointer?, own: (OpaquePointer) -> Object
+    ) throws(PEMFault) -> [Object] {
         if isDER(bytes) {
-            let one = unsafe withMemory(bytes) { bio in unsafe d2i_X509_CRL_bio(bio, nil) }
-            guard let list = unsafe one ?? nil else {
-                throw PEMFault(what: "revocation list", reason: OpenSSLErrors.drain().text)
+            let one = unsafe withMemory(bytes) { bio in unsafe der(bio) }
+            guard let object = unsafe one ?? nil else {
+                throw PEMFault(what: what, reason: OpenSSLErrors.drain().text)
             }
-            return [unsafe RevocationList(owning: list)]
+            return [unsafe own(object)]
         }
-        var found: [RevocationList] = []
-        try unsafe eachObject(in: bytes, "revocation list", markers: ["-----BEGIN X509 CRL-----"]) { bio in
-            guard let list = unsafe PEM_read_bio_X509_CRL(bio, nil, refusePassphrase, nil) else {
-                return false
-            }
-            found.append(unsafe RevocationList(owning: list))
+        var found: [Object] = []
+        try unsafe eachObject(in: bytes, what, markers: markers) { bio in
+            guard let object = unsafe pem(bio) else { return false }
+            found.append(unsafe own(object))
             return true
         }
         return found
@@ -122,11 +134,6 @@ package enum PEMReader {
         }
         return unsafe (key ?? nil).map { unsafe PrivateKey(owning: $0) }
     }
-
-    private static let certificateMarkers = [
-        "-----BEGIN CERTIFICATE-----", "-----BEGIN X509 CERTIFICATE-----",
-        "-----BEGIN TRUSTED CERTIFICATE-----",
-    ]
 
     /// Whether bytes are one object in DER, as every certificate, key and list is: a sequence. That of a small key begins
     /// with two letters, as a text may, and so has to be as long as it says, or to have no hyphen.

@@ -27,9 +27,19 @@ package final class TLSStream: SocketStream {
     /// What lies between this stream and the socket: TLS with a proxy. Its lock is only ever taken under this one's.
     private let carrier: TLSStream?
 
+    /// A stream on a socket, both of which are closed where its engine cannot be made.
     private init(
-        engine: sending TLSEngine, socket: Socket, carrier: TLSStream? = nil, remoteAddress: SocketAddress?
-    ) {
+        on socket: Socket, _ carrier: TLSStream?, _ remoteAddress: SocketAddress?,
+        _ makeEngine: () throws(TLSError) -> sending TLSEngine
+    ) throws(TransportError) {
+        let engine: TLSEngine
+        do throws(TLSError) {
+            engine = try makeEngine()
+        } catch {
+            carrier?.close()
+            socket.close()
+            throw .tls(error)
+        }
         self.socket = socket
         self.carrier = carrier
         state = Mutex(
@@ -58,17 +68,10 @@ package final class TLSStream: SocketStream {
         socket: Socket, carrier: TLSStream? = nil, remoteAddress: SocketAddress? = nil, context: TLSContext,
         serverName: String, port: Int, proxy: String = "", deadline: MonotonicTime
     ) async throws(TransportError) -> TLSStream {
-        let stream: TLSStream
-        do throws(TLSError) {
-            let engine = try TLSEngine(
+        let stream = try TLSStream(on: socket, carrier, remoteAddress) { () throws(TLSError) in
+            try TLSEngine(
                 client: socket, carrier: carrier, context: context, serverName: serverName, port: port,
                 proxy: proxy)
-            stream = TLSStream(
-                engine: engine, socket: socket, carrier: carrier, remoteAddress: remoteAddress)
-        } catch {
-            carrier?.close()
-            socket.close()
-            throw .tls(error)
         }
         try await stream.shakeHands(until: deadline)
         // OpenSSL lets a server choose what was not offered.
@@ -88,15 +91,8 @@ package final class TLSStream: SocketStream {
         socket: Socket, carrier: TLSStream? = nil, remoteAddress: SocketAddress? = nil, context: TLSContext,
         deadline: MonotonicTime
     ) async throws(TransportError) -> TLSStream {
-        let stream: TLSStream
-        do throws(TLSError) {
-            let engine = try TLSEngine(server: socket, carrier: carrier, context: context)
-            stream = TLSStream(
-                engine: engine, socket: socket, carrier: carrier, remoteAddress: remoteAddress)
-        } catch {
-            carrier?.close()
-            socket.close()
-            throw .tls(error)
+        let stream = try TLSStream(on: socket, carrier, remoteAddress) { () throws(TLSError) in
+            try TLSEngine(server: socket, carrier: carrier, context: context)
         }
         try await stream.shakeHands(until: deadline)
         return stream

@@ -59,22 +59,8 @@ public struct RevocationPolicy: Hashable, Sendable {
 
     /// The lists of a source, at least one.
     static func lists(of source: PEMSource) throws(TLSError) -> [RevocationList] {
-        let bytes: [UInt8]
-        do throws(SystemError) {
-            bytes = try PEMReader.bytes(of: source)
-        } catch {
-            throw TLSError(.revocationList(reason: error.description, source: source.description))
-        }
-        let found: [RevocationList]
-        do throws(PEMFault) {
-            found = try PEMReader.revocationLists(in: bytes)
-        } catch {
-            throw TLSError(.revocationList(reason: error.description, source: source.description))
-        }
-        guard !found.isEmpty else {
-            throw TLSError(
-                .revocationList(reason: "no revocation list in it", source: source.description))
-        }
-        return found
+        try PEMReader.objects(
+            of: source, fault: TLSError.Kind.revocationList, none: "no revocation list in it",
+            PEMReader.revocationLists)
     }
 }
