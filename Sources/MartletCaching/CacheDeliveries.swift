@@ -129,10 +129,13 @@ final class CacheTeller: Sendable {
 
     /// Tells what happened.
     func tell(_ event: CacheEvent) {
-        early.withLock { early in
-            guard early != nil else { return hub.tell(event) }
-            if early?.count ?? 0 < CacheTeller.limit { early?.append(event) }
+        let isEarly = early.withLock { early in
+            guard let count = early?.count else { return false }
+            if count < CacheTeller.limit { early?.append(event) }
+            return true
         }
+        // Outside of the lock, since it resumes the subscribers.
+        if !isEarly { hub.tell(event) }
     }
 
     /// A subscription.

@@ -46,6 +46,8 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         var outcomes: [UInt64: Outcome<Value>] = [:]
         /// What runs flights and their decodings, by number, until it ends or is cancelled.
         var tasks: [UInt64: Task<Void, Never>] = [:]
+        /// Values of bodies that have ended, until a worker releases them.
+        var ended: [Value] = []
         /// What follows the pressure on memory.
         var follower: Task<Void, Never>?
     }
@@ -178,7 +180,20 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     /// It takes a lock and no time, and may be called from anywhere.
     /// - Parameter representation: The number of the body, as in ``HTTPExchange/representation``.
     package func representationEnded(_ representation: UInt64) {
-        discard { $0.ended(representation) }
+        let hasEnded = state.withLock { state in
+            state.ended += state.machine.ended(representation)
+            return !state.ended.isEmpty
+        }
+        // By a worker: the response cache calls this under its locks, and the end of a value is code of the program.
+        if hasEnded { BlockingWorkers.shared.submit { self.releaseEnded() } }
+    }
+
+    private func releaseEnded() {
+        let ended = state.withLock { state in
+            defer { state.ended = [] }
+            return state.ended
+        }
+        withExtendedLifetime(ended) {}
     }
 
     private func pressureChanged(to level: MemoryPressure) {

@@ -80,9 +80,10 @@ package final class TransferControl: TransferGate {
 
     /// Notes what the call is doing, and interrupts it at once if it was cancelled before.
     package func begin(_ activity: Activity) {
-        let (isCancelled, isPaused, priority) = state.withLock { state in
-            state.activity = activity
-            return (state.isCancelled, state.isPaused, state.priority)
+        // The former activity is released outside of the lock: it may be the last reference to an exchange.
+        let (_, isCancelled, isPaused, priority) = state.withLock { state in
+            defer { state.activity = activity }
+            return (state.activity, state.isCancelled, state.isPaused, state.priority)
         }
         // It may have changed after the call asked for the connection, and before there was a place in the line.
         if let priority, case .waiting(let ticket) = activity { ticket.setPriority(priority) }
@@ -155,11 +156,16 @@ package final class TransferControl: TransferGate {
     /// The number of the call's own limit, which all of its requests are under together; `nil` where there is none.
     func transferNumber(under limit: BandwidthLimit, _ governor: BandwidthGovernor) -> UInt64? {
         guard limit != .none else { return nil }
-        return state.withLock { state in
-            let number = state.transfer ?? governor.enter(limit)
+        if let number = state.withLock({ $0.transfer }) { return number }
+        // Outside of the lock, since it may resume other transfers.
+        let made = governor.enter(limit)
+        let number = state.withLock { state in
+            let number = state.transfer ?? made
             state.transfer = number
             return number
         }
+        if number != made { governor.leave(made) }
+        return number
     }
 
     /// Ends the call's own limit.

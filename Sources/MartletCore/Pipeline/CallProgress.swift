@@ -84,10 +84,10 @@ package final class CallProgress: Sendable {
     /// - Returns: The request with the hops of the call so far.
     package func begin(_ call: Call) throws -> Call {
         if control.isCancelled { throw CancellationError() }
-        let (sent, redirects) = state.withLock { state in
+        // The stand-in is released outside of the lock: it may hold the last reference to an exchange.
+        let (_, sent, redirects) = state.withLock { state in
             defer { state.sentCount += 1 }
-            state.standIn = nil
-            return (state.sentCount, state.redirectCount)
+            return (state.standIn.take(), state.sentCount, state.redirectCount)
         }
         observer?.note(sentCount: sent, redirectCount: redirects)
         return continued(call)
@@ -109,10 +109,13 @@ package final class CallProgress: Sendable {
 
     /// Makes the target of a redirect the current request.
     func redirect(to call: Call) {
-        state.withLock { state in
-            state.call = call
-            state.newBody = nil
-            state.redirectCount += 1
+        // The former request is released outside of the lock: its body may belong to the program.
+        _ = state.withLock { state in
+            defer {
+                state.call = call
+                state.redirectCount += 1
+            }
+            return (state.call, state.newBody.take())
         }
     }
 
@@ -157,7 +160,10 @@ package final class CallProgress: Sendable {
 
     /// Sets what may replace the answer to the request that has just failed.
     package func standIn(_ make: @escaping @Sendable () async throws -> Answer?) {
-        state.withLock { $0.standIn = make }
+        _ = state.withLock { state in
+            defer { state.standIn = make }
+            return state.standIn
+        }
     }
 
     /// The stale response that replaces the answer to the last request; `nil` if there is none.
@@ -180,7 +186,10 @@ package final class CallProgress: Sendable {
             try await delegate.newBody(for: given, in: context)
         }
         guard let body else { return false }
-        state.withLock { $0.newBody = body }
+        _ = state.withLock { state in
+            defer { state.newBody = body }
+            return state.newBody
+        }
         return true
     }
 

@@ -141,14 +141,17 @@ package final class Dialer: Sendable {
 
     /// The context for TLS with a proxy itself.
     private func contextSet(for proxy: ProxyServer) -> TLSContextSet {
-        proxyTLS.withLock { sets in
-            if let contexts = sets[proxy.tls] { return contexts }
-            // Proxies that each come with settings of their own must not fill the memory with contexts.
+        let (contexts, _) = proxyTLS.withLock { sets -> (TLSContextSet, [TLSSettings: TLSContextSet]) in
+            if let contexts = sets[proxy.tls] { return (contexts, [:]) }
+            // Proxies that each come with settings of their own must not fill the memory with contexts. They are freed
+            // outside of the lock.
+            let former = sets
             if sets.count >= Dialer.proxyContextLimit { sets.removeAll() }
             let contexts = TLSContextSet(settings: proxy.tls)
             sets[proxy.tls] = contexts
-            return contexts
+            return (contexts, former)
         }
+        return contexts
     }
 
     private static let proxyContextLimit = 16

@@ -153,12 +153,12 @@ final class HostsFile: Sendable {
         var status = stat()
         let isFile = unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
         let version = isFile ? Version(status) : nil
-        return state.withLock { state in
-            if state.version != version {
-                state = (version, version == nil ? [] : HostsFile.names(in: read()))
-            }
-            return state.names.contains(name)
-        }
+        let known = state.withLock { $0.version == version ? $0.names : nil }
+        if let known { return known.contains(name) }
+        // Read outside of the lock: others must not wait for the disk.
+        let names = version == nil ? [] : HostsFile.names(in: read())
+        state.withLock { $0 = (version, names) }
+        return names.contains(name)
     }
 
     /// The bytes of the file; none if it cannot be read or is too large.

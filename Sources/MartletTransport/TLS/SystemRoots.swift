@@ -117,9 +117,12 @@ private enum LoadedRoots {
         _ = unsafe X509_STORE_load_file(store.pointer, path)
         OpenSSLErrors.clear()
         guard store.count > 0 else { return nil }
-        stores.withLock { stores in
+        // Hundreds of certificates each: they are freed outside of the lock.
+        _ = stores.withLock { stores in
+            let former = stores
             if stores.count >= 8 { stores.removeAll() }
             stores[key] = store
+            return former
         }
         return store
     }

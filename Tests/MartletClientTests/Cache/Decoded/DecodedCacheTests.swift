@@ -17,6 +17,11 @@ private struct WeakReference<Object: AnyObject> {
 
 extension WeakReference: Sendable where Object: Sendable {}
 
+/// Whether the current task reports the end of a stored body.
+private enum BodyEndReport {
+    @TaskLocal static var isRunning = false
+}
+
 @Suite("Values decoded from bodies")
 struct DecodedCacheTests {
     private static let url = "http://a/picture"
@@ -290,6 +295,24 @@ struct DecodedCacheTests {
         }
         cache.representationEnded(3)
         #expect(cache.count == 0)
+    }
+
+    @Test("A value whose stored body ends is not released by the response cache, which holds locks then")
+    func endingBody() async throws {
+        final class Recording: Sendable {
+            let isEnding: Outcome<Bool>
+            init(_ isEnding: Outcome<Bool>) { self.isEnding = isEnding }
+            deinit { isEnding.settle(.success(BodyEndReport.isRunning)) }
+        }
+        let scene = DecodedScene(7)
+        let isEnding = Outcome<Bool>()
+        let cache = DecodedCache<Recording>(
+            fetch: { try await scene.exchange($0) }, limit: .bytes(1), cost: { _ in 1 },
+            decode: { _ in Recording(isEnding) })
+        _ = try await cache.value(for: Self.url)
+        BodyEndReport.$isRunning.withValue(true) { cache.representationEnded(7) }
+        #expect(await eventually { isEnding.settled != nil })
+        #expect(try isEnding.settled?.get() == false)
     }
 
     @Test("Printed, a cache says how much it holds and nothing of what was asked")
