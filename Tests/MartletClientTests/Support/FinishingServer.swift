@@ -13,6 +13,8 @@ final class FinishingServer: Sendable {
     private struct Counts {
         var held = 0
         var completed = 0
+        var ended = 0
+        var late: Set<Int> = []
     }
 
     private let listener: Int32
@@ -56,6 +58,13 @@ final class FinishingServer: Sendable {
     /// How many requests to `/end` have come.
     var completedCount: Int { counts.withLock { $0.completed } }
 
+    /// How many connections the server has ended.
+    var endedCount: Int { counts.withLock { $0.ended } }
+
+    /// Whether the end of a connection came so late that the kernel may have sent the response before it.
+    /// - Parameter number: The number of the connection among those that were ended, from 1 on.
+    func wasLate(_ number: Int) -> Bool { counts.withLock { $0.late.contains(number) } }
+
     /// Answers one request to `/held`.
     func release() { gate.signal() }
 
@@ -73,14 +82,14 @@ final class FinishingServer: Sendable {
         while let path = readRequest(connection) {
             switch path {
             case "/redirect":
-                return respond(connection, "307 Temporary Redirect", "Location: /end\r\n", isLast: true)
+                return end(connection, "307 Temporary Redirect", "Location: /end\r\n")
             case "/held":
                 counts.withLock { $0.held += 1 }
                 gate.wait()
-                return respond(connection, "200 OK", isLast: true)
+                return end(connection, "200 OK")
             default:
                 counts.withLock { $0.completed += 1 }
-                respond(connection, "200 OK", isLast: false)
+                respond(connection, "200 OK")
             }
         }
     }
@@ -107,9 +116,20 @@ final class FinishingServer: Sendable {
         }
     }
 
-    private func respond(_ connection: Int32, _ status: String, _ fields: String = "", isLast: Bool) {
+    private func end(_ connection: Int32, _ status: String, _ fields: String = "") {
+        let start = ContinuousClock.now
+        // With MSG_MORE the bytes wait for what follows, which is the end: for 200 ms at most (tcp(7), TCP_CORK).
+        respond(connection, status, fields, isLast: true)
+        shutdown(connection, Int32(SHUT_WR))
+        let isLate = ContinuousClock.now - start > .milliseconds(100)
+        counts.withLock { counts in
+            counts.ended += 1
+            if isLate { counts.late.insert(counts.ended) }
+        }
+    }
+
+    private func respond(_ connection: Int32, _ status: String, _ fields: String = "", isLast: Bool = false) {
         let bytes = Array("HTTP/1.1 \(status)\r\n\(fields)Content-Length: 2\r\n\r\nok".utf8)
-        // With MSG_MORE the bytes wait for what follows, which is the end.
         let flags = Int32(MSG_NOSIGNAL) | (isLast ? Int32(MSG_MORE) : 0)
         _ = unsafe send(connection, bytes, bytes.count, flags)
     }
