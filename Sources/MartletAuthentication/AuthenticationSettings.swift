@@ -113,9 +113,7 @@ public actor SingleFlightTokens: TokenProvider {
     }
 
     /// Tokens of a provider, none of them fetched yet.
-    public init(_ provider: any TokenProvider) {
-        self.provider = provider
-    }
+    public init(_ provider: any TokenProvider) { self.provider = provider }
 
     /// The token in force; while there is none, or another is being fetched, the one that comes.
     ///

@@ -28,9 +28,7 @@ public struct NetrcFile: Hashable, Sendable {
     /// Reads a text.
     ///
     /// - Throws: What is wrong, with the line.
-    public init(_ text: String) throws(NetrcError) {
-        try self.init(bytes: Array(text.utf8))
-    }
+    public init(_ text: String) throws(NetrcError) { try self.init(bytes: Array(text.utf8)) }
 
     /// Reads bytes.
     ///
@@ -73,9 +71,7 @@ public struct NetrcFile: Hashable, Sendable {
     ///   - login: The name that is looked for; `nil` for any.
     public func entry(forHost host: String, login: String? = nil) -> NetrcEntry? {
         let host = host.lowercased()
-        let fitting = entries.lazy.filter { entry in
-            entry.machine.map { $0.lowercased() == host } ?? true
-        }
+        let fitting = entries.lazy.filter { entry in entry.machine.map { $0.lowercased() == host } ?? true }
         if let login {
             return fitting.first { $0.password != nil && ($0.login ?? login) == login }
                 ?? fitting.first { $0.login == login }
@@ -112,9 +108,7 @@ public struct NetrcEntry: Hashable, Sendable {
 
 extension NetrcEntry: CustomStringConvertible, CustomReflectable {
     /// The machine and the name, without the password.
-    public var description: String {
-        "\(machine.map { "machine \($0)" } ?? "default") login \(login ?? "-")"
-    }
+    public var description: String { "\(machine.map { "machine \($0)" } ?? "default") login \(login ?? "-")" }
     /// The same as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -11,9 +11,7 @@ struct NetrcParser {
     private var position = 0
     private var line = 1
 
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// All entries.
     mutating func entries() throws(NetrcError) -> [NetrcEntry] {

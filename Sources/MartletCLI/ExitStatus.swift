@@ -77,8 +77,7 @@ extension ExitStatus {
         case .contentDecodingFailed: self = .contentCoding
         case .unacceptableStatus: self = .refusedByStatus
         case .unacceptableContentType, .unacceptableBody: self = .weirdReply
-        case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed,
-            .storedBodyDamaged:
+        case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed, .storedBodyDamaged:
             self = .readFailed
         case .checksumMismatch: self = .checksum
         case .representationChanged: self = .changedOnServer

@@ -51,9 +51,7 @@ enum Interrupts {
 
     /// Waits for SIGINT or SIGTERM; the one after it ends the program at once.
     static func next() async -> Int32 {
-        await withCheckedContinuation { continuation in
-            state.withLock { $0.waiter = continuation }
-        }
+        await withCheckedContinuation { continuation in state.withLock { $0.waiter = continuation } }
     }
 
     /// Whether a progress bar stands on the terminal's last line.
@@ -166,8 +164,7 @@ enum ProcessTitle {
             switch option {
             case "user", "oauth2-bearer", "proxy-user", "pass": values.append(value)
             case "cookie" where !value.begins(with: "@") && value.first("=") != nil: values.append(value)
-            case "cert":
-                if let colon { values.append(value.rest(behind: colon)) }
+            case "cert": if let colon { values.append(value.rest(behind: colon)) }
             case "header":
                 guard let colon, isSecret(value[..<colon], in: group) else { continue }
                 values.append(value.rest(behind: colon))

@@ -48,9 +48,7 @@ struct MartletCommand: AsyncParsableCommand {
                     try command.run()
                 }
             }
-        } catch let status as ExitStatus {
-            return status
-        } catch {
+        } catch let status as ExitStatus { return status } catch {
             // A mistake on the command line of one of our own commands is exit code 2, as everywhere here.
             let message = fullMessage(for: error)
             let isClean = exitCode(for: error) == .success
@@ -160,9 +158,7 @@ struct DemoCommand: AsyncParsableCommand {
                 try? await Console.write(text)
             }
             guard hasPassed else { throw ExitStatus(code: 1) }
-        } catch let status as ExitStatus {
-            throw status
-        } catch {
+        } catch let status as ExitStatus { throw status } catch {
             await Console.complain("martlet: the demo could not begin: \(error)\n")
             throw ExitStatus(code: 1)
         }

@@ -7,9 +7,7 @@ package struct WallTime: Hashable, Comparable, Sendable {
     package var milliseconds: Int64
 
     /// A moment by its milliseconds since 1970.
-    package init(milliseconds: Int64) {
-        self.milliseconds = milliseconds
-    }
+    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     /// A moment by its seconds since 1970; those out of range become the nearest in it.
     package init(seconds: Int64) {
@@ -24,9 +22,7 @@ package struct WallTime: Hashable, Comparable, Sendable {
     }
 
     /// The earlier one first.
-    package static func < (left: WallTime, right: WallTime) -> Bool {
-        left.milliseconds < right.milliseconds
-    }
+    package static func < (left: WallTime, right: WallTime) -> Bool { left.milliseconds < right.milliseconds }
 
     /// Milliseconds from another moment to this one, negative where that one is later; the nearest that can be said.
     package func milliseconds(since other: WallTime) -> Int64 {

@@ -32,9 +32,7 @@ public struct CacheDeliveries: AsyncSequence, Sendable {
         private let deliveries: CacheDeliveries
         private var stage = Stage.first
 
-        init(_ deliveries: CacheDeliveries) {
-            self.deliveries = deliveries
-        }
+        init(_ deliveries: CacheDeliveries) { self.deliveries = deliveries }
 
         /// The next answer; `nil` behind the last one.
         /// - Throws: An ``HTTPError``; `CancellationError`.
@@ -45,9 +43,7 @@ public struct CacheDeliveries: AsyncSequence, Sendable {
             switch stage {
             case .first:
                 let exchange = try await deliveries.send(deliveries.options)
-                guard exchange.isPreview else {
-                    return CacheDelivery(exchange: exchange, isPreview: false)
-                }
+                guard exchange.isPreview else { return CacheDelivery(exchange: exchange, isPreview: false) }
                 self.stage = .second(exchange)
                 return CacheDelivery(exchange: exchange, isPreview: true)
             case .second(let preview):
@@ -65,15 +61,11 @@ public struct CacheDeliveries: AsyncSequence, Sendable {
         /// The next answer; `nil` behind the last one.
         public mutating func next(
             isolation actor: isolated (any Actor)?
-        ) async throws(any Error) -> CacheDelivery? {
-            try await next()
-        }
+        ) async throws(any Error) -> CacheDelivery? { try await next() }
     }
 
     /// A pass from the beginning.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(self)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     fileprivate func send(_ options: RequestOptions) async throws -> HTTPExchange {
         try await session.send(request, body: body, options: options)
@@ -149,9 +141,7 @@ final class CacheTeller: Sendable {
     }
 
     /// Ends all subscriptions.
-    func end() {
-        hub.end()
-    }
+    func end() { hub.end() }
 }
 
 /// What a cache has to say. None of it is an error of a request.
@@ -208,18 +198,14 @@ public struct CacheEvents: AsyncSequence, Sendable {
 
     private let subscription: EventSubscription<CacheEvent>
 
-    init(_ teller: CacheTeller) {
-        subscription = teller.subscribe(limit: CacheEvents.defaultBufferCount)
-    }
+    init(_ teller: CacheTeller) { subscription = teller.subscribe(limit: CacheEvents.defaultBufferCount) }
 
     /// One pass over the events.
     public struct Iterator: AsyncIteratorProtocol {
         let subscription: EventSubscription<CacheEvent>
 
         /// The next event; `nil` behind the last one, or when the task is cancelled.
-        public mutating func next() async -> CacheEvent? {
-            await subscription.queue.next()
-        }
+        public mutating func next() async -> CacheEvent? { await subscription.queue.next() }
 
         /// The next event; `nil` behind the last one, or when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> CacheEvent? {
@@ -228,9 +214,7 @@ public struct CacheEvents: AsyncSequence, Sendable {
     }
 
     /// A pass that goes on where the others are.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(subscription: subscription)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
 }
 
 extension HTTPExchange.Source {

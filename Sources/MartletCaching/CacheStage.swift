@@ -61,19 +61,13 @@ enum CacheKeySetting: StageKey {
 }
 
 /// The setting of ``SessionConfiguration/cacheMode``.
-enum CacheModeKey: SettingKey {
-    static var defaultValue: CacheMode { .standard }
-}
+enum CacheModeKey: SettingKey { static var defaultValue: CacheMode { .standard } }
 
 /// The setting of ``SessionConfiguration/cachePartition``.
-enum CachePartitionKey: SettingKey {
-    static var defaultValue: String? { nil }
-}
+enum CachePartitionKey: SettingKey { static var defaultValue: String? { nil } }
 
 /// Whether a stored response may be delivered before that of the network.
-enum PreviewKey: SettingKey {
-    static var defaultValue: Bool { false }
-}
+enum PreviewKey: SettingKey { static var defaultValue: Bool { false } }
 
 extension SessionConfiguration {
     /// The response cache (RFC 9111). With `nil` (the default) responses are neither stored nor served from a cache.

@@ -258,9 +258,7 @@ extension CacheStep {
     mutating func standIn(status: Int?) async throws -> StandIn? {
         if !hasLookedIntoDisk { await lookIntoDisk() }
         guard let answer = cache.decider(request, after: decision, found).failed(with: status, now: .now)
-        else {
-            return nil
-        }
+        else { return nil }
         let response = found[answer.variant]
         let made: Answer
         do {

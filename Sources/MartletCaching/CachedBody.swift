@@ -75,9 +75,7 @@ final class CachedBody: StoredBody {
     }
 
     /// Notes that its reader takes all of it: what is short need not come in pieces.
-    func collect() {
-        if case .transfer(let member) = state.withLock({ $0.source }) { member.collect() }
-    }
+    func collect() { if case .transfer(let member) = state.withLock({ $0.source }) { member.collect() } }
 
     /// What came of it for a reader who takes all of it, and has not been given it: for one who waits no longer.
     var collected: [UInt8] {
@@ -88,9 +86,7 @@ final class CachedBody: StoredBody {
     ///
     /// - Parameter patience: When waiting for more is given up, where that is sooner than the clocks have it.
     /// - Throws: ``HTTPError``, `.storedBodyDamaged` among them; `CancellationError`.
-    func next(
-        for call: Call, control: TransferControl, patience: MonotonicTime?
-    ) async throws -> [UInt8]? {
+    func next(for call: Call, control: TransferControl, patience: MonotonicTime?) async throws -> [UInt8]? {
         if control.isExposed, control.isPaused {
             control.begin(.none)
             await control.waitWhilePaused(until: call.totalDeadline, on: loop)

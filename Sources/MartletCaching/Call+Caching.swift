@@ -15,9 +15,7 @@ extension Call {
     }
 
     /// The call as the cache asks the network: with fields of its own, and for as long as anybody waits for it.
-    func asking(_ fields: FieldBlock) -> Call {
-        supplemented { $0.cacheFields = fields }
-    }
+    func asking(_ fields: FieldBlock) -> Call { supplemented { $0.cacheFields = fields } }
 
     /// What the cache must know of the request.
     func cacheRequest() -> CacheRequest {
@@ -25,9 +23,7 @@ extension Call {
         let caller = (supplement?.identity ?? Call.credential(in: fields)).map {
             "credential-" + ResponseCache.conceal($0)
         }
-        var partition =
-            [self[CachePartitionKey.self] ?? caller ?? ""]
-            .filter { !$0.isEmpty }
+        var partition = [self[CachePartitionKey.self] ?? caller ?? ""].filter { !$0.isEmpty }
         let server = otherServer
         // Only in the partition without a name are credentials looked at (RFC 9111 §3.5), and this one has a name.
         if partition.isEmpty, !server.isEmpty, let caller { partition = [caller] }

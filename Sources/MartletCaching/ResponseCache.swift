@@ -133,9 +133,7 @@ public final class ResponseCache: Sendable {
     public var events: CacheEvents { CacheEvents(teller) }
 
     /// What it did so far, and what it holds.
-    public var statistics: Statistics {
-        counts.withLock { $0 }.with(store.statistics)
-    }
+    public var statistics: Statistics { counts.withLock { $0 }.with(store.statistics) }
 
     /// Removes all stored responses of a URL: all variants of it.
     ///
@@ -218,9 +216,7 @@ public final class ResponseCache: Sendable {
     }
 
     /// Counts what was done.
-    func count(_ change: (inout Statistics) -> Void) {
-        counts.withLock { change(&$0) }
-    }
+    func count(_ change: (inout Statistics) -> Void) { counts.withLock { change(&$0) } }
 
     /// Counts a request, by the figure of what answered it, and the bytes of a body that the cache delivered.
     func count(_ figure: WritableKeyPath<Statistics, UInt64>, served byteCount: UInt64 = 0) {
@@ -236,9 +232,7 @@ public final class ResponseCache: Sendable {
         store.whenRepresentationEnds { _, representation in listener(representation) }
     }
 
-    func tell(_ event: CacheEvent) {
-        teller.tell(event)
-    }
+    func tell(_ event: CacheEvent) { teller.tell(event) }
 
     /// Makes something of a secret that may be written down and still tells two of them apart.
     static func conceal(_ secret: String) -> String {

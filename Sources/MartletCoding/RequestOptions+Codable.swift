@@ -18,18 +18,12 @@ extension RequestOptions: Codable {
     }
 
     private static let settings: [CodedSetting<RequestOptions, CodingKeys>] = [
-        .init(.timeouts, optional: \.timeouts),
-        .init(.priority, optional: \.priority),
-        .init(.order, optional: \.order),
-        .init(.bodyLimit, optional: \.bodyLimit),
-        .init(.decompresses, optional: \.decompresses),
-        .init(.version, \.version),
-        .init(.isRaw, \.isRaw),
+        .init(.timeouts, optional: \.timeouts), .init(.priority, optional: \.priority),
+        .init(.order, optional: \.order), .init(.bodyLimit, optional: \.bodyLimit),
+        .init(.decompresses, optional: \.decompresses), .init(.version, \.version), .init(.isRaw, \.isRaw),
         .init(.allowsResendingUnsafeMethods, \.allowsResendingUnsafeMethods),
-        .init(.proxy, optional: \.proxy),
-        .init(.redirects, optional: \.redirects),
-        .init(.retry, optional: \.retry),
-        .init(.cacheMode, optional: \.cacheMode),
+        .init(.proxy, optional: \.proxy), .init(.redirects, optional: \.redirects),
+        .init(.retry, optional: \.retry), .init(.cacheMode, optional: \.cacheMode),
         .init(.cachePartition, optional: \.cachePartition),
         .init(.idempotencyKey, optional: \.idempotencyKey),
         .init(.omittedFields, \.omittedFields) { $0.isEmpty ? nil : $0 },
@@ -149,9 +143,7 @@ extension RedirectPolicy: Codable {
 }
 
 extension IdempotencyKey: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case value
-    }
+    private enum CodingKeys: String, CodingKey { case value }
 
     /// Reads a key; without a value it is drawn for each call.
     public init(from decoder: any Decoder) throws {

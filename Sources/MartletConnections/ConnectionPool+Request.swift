@@ -70,14 +70,10 @@ extension ConnectionPool {
         package let arrival: UInt64?
 
         /// Gives the place up; the wait throws. Any thread may call it, any number of times.
-        package func cancel() {
-            pool.cancel(id)
-        }
+        package func cancel() { pool.cancel(id) }
 
         /// Changes how urgent the request is, from now on. Any thread may call it, at any time.
-        package func setPriority(_ priority: RequestPriority) {
-            pool.setPriority(priority, of: id)
-        }
+        package func setPriority(_ priority: RequestPriority) { pool.setPriority(priority, of: id) }
 
         /// Notes that the request was made by calls that run, such as a request in the closure of a stream, or while a
         /// connection is opened, such as one of a resolver. It does not wait for the connections that are held meanwhile.
@@ -233,9 +229,7 @@ final class PoolAlarm: TimerTarget {
 /// slept through its lifetime is never handed out.
 enum PoolClock {
     /// Nanoseconds since the computer was started.
-    static func now() -> UInt64 {
-        MonotonicTime.sinceBoot().nanoseconds
-    }
+    static func now() -> UInt64 { MonotonicTime.sinceBoot().nanoseconds }
 
     /// How long it is until an instant of this clock.
     static func until(_ instant: UInt64) -> Duration {

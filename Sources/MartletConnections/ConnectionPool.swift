@@ -227,9 +227,7 @@ package final class ConnectionPool: TimerTarget {
         finish(lease, isReusable: isReusable, keepAliveTimeout: verdict.keepAliveTimeout)
     }
 
-    func returnUnused(_ lease: Lease) {
-        finish(lease, isReusable: true, keepAliveTimeout: nil)
-    }
+    func returnUnused(_ lease: Lease) { finish(lease, isReusable: true, keepAliveTimeout: nil) }
 
     private func finish(_ lease: Lease, isReusable: Bool, keepAliveTimeout: UInt64?) {
         let (work, isReusable, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
@@ -241,8 +239,7 @@ package final class ConnectionPool: TimerTarget {
                 lease.id, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout, now: PoolClock.now())
             let work = collect(effects, &state)
             let isIdle =
-                isReusable && effects.grant == nil
-                && state.connections[lease.id.index] === lease.connection
+                isReusable && effects.grant == nil && state.connections[lease.id.index] === lease.connection
             return (work, isReusable, isIdle)
         }
         if !isReusable { lease.connection.stream.close() }
@@ -253,9 +250,7 @@ package final class ConnectionPool: TimerTarget {
     }
 
     /// Whether nobody has a connection, which is open.
-    func isIdle(_ id: PoolConnectionID) -> Bool {
-        state.withLock { $0.machine.isIdle(id) }
-    }
+    func isIdle(_ id: PoolConnectionID) -> Bool { state.withLock { $0.machine.isIdle(id) } }
 
     /// Forgets an idle connection that its server has closed, or that has spoken out of turn.
     func idleConnectionDied(_ id: PoolConnectionID) {
@@ -266,9 +261,7 @@ package final class ConnectionPool: TimerTarget {
     // MARK: Waiting
 
     /// Whether a connection is being opened for a request in the line.
-    func isDialling(for id: PoolWaiterID) -> Bool {
-        state.withLock { $0.machine.isDialling(for: id) }
-    }
+    func isDialling(for id: PoolWaiterID) -> Bool { state.withLock { $0.machine.isDialling(for: id) } }
 
     func cancel(_ id: PoolWaiterID) {
         let (waiter, work) = state.withLock { state -> (PoolWaiter?, Work?) in
@@ -433,9 +426,7 @@ extension ConnectionPool {
             var busy: [HTTP1Connection] = []
             for (index, connection) in state.connections.enumerated() {
                 guard let connection, state.addresses.isLost(connection.stream.information.localAddress)
-                else {
-                    continue
-                }
+                else { continue }
                 if let id = state.machine.idleConnection(at: index) {
                     if let work = collect(state.machine.connectionDied(id), &state) { works.append(work) }
                 } else {
@@ -451,9 +442,7 @@ extension ConnectionPool {
 
 extension ConnectionPool {
     /// The limits in force.
-    package var limits: PoolLimits {
-        state.withLock { $0.machine.limits }
-    }
+    package var limits: PoolLimits { state.withLock { $0.machine.limits } }
 
     /// Counts of the present moment.
     package var snapshot: PoolStatus {
@@ -467,7 +456,5 @@ extension ConnectionPool {
 
     /// Counts of the present moment for every host with a connection or a request that waits. Takes time in proportion to
     /// their number.
-    package var hostCounts: [ConnectionKey: PoolCounts] {
-        state.withLock { $0.machine.snapshot.hosts }
-    }
+    package var hostCounts: [ConnectionKey: PoolCounts] { state.withLock { $0.machine.snapshot.hosts } }
 }

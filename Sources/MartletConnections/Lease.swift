@@ -28,9 +28,7 @@ package final class Lease: IdleWatcher {
         self.pool = pool
     }
 
-    deinit {
-        release(isReusable: false)
-    }
+    deinit { release(isReusable: false) }
 
     /// Gives the connection back; the first call counts.
     /// - Parameter isReusable: Whether the exchange ended in order; the connection's own verdict counts besides.
@@ -47,17 +45,13 @@ package final class Lease: IdleWatcher {
     }
 
     /// Counts the connection against the pool's limits again.
-    func endExemption() {
-        pool.endExemption(id)
-    }
+    func endExemption() { pool.endExemption(id) }
 
     /// Whether the connection is open, and has said nothing out of turn, at this moment: asks the kernel.
     package var isQuiet: Bool { connection.stream.probe() == .quiet }
 
     /// Gives up a connection on which nothing was begun, and which whoever has it does not want; its pool does the rest.
-    func refuse() {
-        isReleased.store(true, ordering: .relaxed)
-    }
+    func refuse() { isReleased.store(true, ordering: .relaxed) }
 
     /// Gives back a connection on which nothing was begun.
     package func returnUnused() {
@@ -127,9 +121,7 @@ extension ConnectionPool {
     }
 
     /// Counts a connection in use again.
-    func endExemption(_ id: PoolConnectionID) {
-        state.withLock { $0.machine.endExemption(id) }
-    }
+    func endExemption(_ id: PoolConnectionID) { state.withLock { $0.machine.endExemption(id) } }
 }
 
 /// What keeps connections apart: where they lead, and how they were opened.

@@ -125,9 +125,7 @@ extension ConnectionPool {
     }
 
     /// The reason why a request waits; `nil` if it does not, or a connection is being opened for it.
-    func shortage(of waiter: PoolWaiterID) -> PoolShortage? {
-        state.withLock { $0.shortage(of: waiter) }
-    }
+    func shortage(of waiter: PoolWaiterID) -> PoolShortage? { state.withLock { $0.shortage(of: waiter) } }
 
     /// Notes that a waiting request was made by calls that hold connections.
     func nest(_ waiter: PoolWaiterID, in holders: [PoolConnectionID]) {

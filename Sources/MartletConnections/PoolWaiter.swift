@@ -16,8 +16,7 @@ final class PoolWaiter: TimerTarget {
 
     init(
         id: PoolWaiterID, pool: ConnectionPool, dialer: Dialer, connectTimeout: Duration?,
-        poolTimeout: Duration?,
-        now: MonotonicTime
+        poolTimeout: Duration?, now: MonotonicTime
     ) {
         self.id = id
         self.pool = pool
@@ -80,9 +79,7 @@ struct PoolWaiterClock: ~Copyable, Sendable {
 
     /// Stops the connect clock: no connection is opened for the request any more, and it waits for a free one.
     /// - Returns: When a timer has to fire; `nil` where one is set that fires in time.
-    func dialEnded(at now: MonotonicTime) -> MonotonicTime? {
-        timer(noLaterThan: poolDeadline, now)
-    }
+    func dialEnded(at now: MonotonicTime) -> MonotonicTime? { timer(noLaterThan: poolDeadline, now) }
 
     /// Judges the wait when a timer has fired.
     func timerFired(isDialling: Bool, now: MonotonicTime) -> Verdict {

@@ -53,9 +53,7 @@ public struct Cookie: Sendable, Hashable {
     public var isSessionCookie: Bool { expires == nil }
 
     /// Whether it has ended.
-    public func isExpired(at now: Date) -> Bool {
-        expires.map { $0 <= now } ?? false
-    }
+    public func isExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
 
     /// Whether another cookie has the same name, domain, reach and path, so that one takes the other's place.
     package func isSame(as other: Cookie) -> Bool {
@@ -86,13 +84,11 @@ extension Cookie {
     public init(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
         expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false,
-        sameSite: SameSite = .unspecified,
-        created: Date = Date()
+        sameSite: SameSite = .unspecified, created: Date = Date()
     ) throws(CookieError) {
         try self.init(
-            checking: Array(name.utf8), Array(value.utf8), domain: domain,
-            isHostOnly: isHostOnly,
-            path: path, expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
+            checking: Array(name.utf8), Array(value.utf8), domain: domain, isHostOnly: isHostOnly, path: path,
+            expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
             created: created, lastUsed: created)
     }
 
@@ -116,10 +112,8 @@ extension Cookie {
         guard isPromiseKept else { throw .prefixNotHonored }
         self.init(
             nameBytes: nameBytes, valueBytes: valueBytes, domain: host.text, isHostOnly: isHostOnly,
-            path: path,
-            expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
-            created: created,
-            lastUsed: lastUsed)
+            path: path, expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
+            created: created, lastUsed: lastUsed)
     }
 }
 
@@ -169,9 +163,8 @@ extension Cookie: Codable {
         let lastUsed = try container.decodeIfPresent(Date.self, forKey: .lastUsed) ?? created
         do throws(CookieError) {
             try self.init(
-                checking: name, value, domain: domain, isHostOnly: isHostOnly, path: path,
-                expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
-                created: created,
+                checking: name, value, domain: domain, isHostOnly: isHostOnly, path: path, expires: expires,
+                isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite, created: created,
                 lastUsed: lastUsed)
         } catch {
             throw DecodingError.dataCorrupted(

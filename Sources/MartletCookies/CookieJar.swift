@@ -62,8 +62,7 @@ public actor CookieJar {
     ) {
         self.init(
             file: file, keepsSessionCookies: keepsSessionCookies, policy: policy,
-            publicSuffixes: publicSuffixes,
-            limits: limits, trustsLoopback: trustsLoopback, now: { Date() })
+            publicSuffixes: publicSuffixes, limits: limits, trustsLoopback: trustsLoopback, now: { Date() })
     }
 
     /// A jar with a clock of its own.
@@ -155,9 +154,7 @@ public actor CookieJar {
     }
 
     /// Removes a cookie: the one that has the same name, domain, reach and path.
-    public func remove(_ cookie: Cookie) async {
-        await remove { $0.isSame(as: cookie) }
-    }
+    public func remove(_ cookie: Cookie) async { await remove { $0.isSame(as: cookie) } }
 
     /// Removes the cookies that something is true of.
     /// - Returns: how many.
@@ -184,9 +181,7 @@ public actor CookieJar {
     }
 
     /// Removes all cookies. The file keeps its own until ``save()``.
-    public func removeAll() async {
-        await remove { _ in true }
-    }
+    public func removeAll() async { await remove { _ in true } }
 
     // MARK: The file
 
@@ -267,18 +262,14 @@ public actor CookieJar {
 
     /// All cookies that have not ended, those of the session included, in the format of Netscape and curl; those with a tab in
     /// name, value or path have no place in it, and are left out.
-    public func exportNetscape() async -> [UInt8] {
-        NetscapeCookieFile.text(of: await allCookies)
-    }
+    public func exportNetscape() async -> [UInt8] { NetscapeCookieFile.text(of: await allCookies) }
 
     /// Writes all cookies that have not ended to a file in the format of Netscape and curl, in the place of
     /// one that is there, readable by its owner only.
     public func exportNetscape(to path: FilePath) async throws(StorageError) {
         let text = await exportNetscape()
         let name = path.string
-        try await CookieJar.writer.run { () throws(StorageError) in
-            try CookieFile.replace(name, with: text)
-        }
+        try await CookieJar.writer.run { () throws(StorageError) in try CookieFile.replace(name, with: text) }
     }
 
     // MARK: Within
@@ -300,9 +291,7 @@ public actor CookieJar {
         }
     }
 
-    private func noteCount() {
-        emptiness.store(store.count == 0, ordering: .releasing)
-    }
+    private func noteCount() { emptiness.store(store.count == 0, ordering: .releasing) }
 
     private func isSecure(_ url: HTTPURL) -> Bool {
         url.scheme == .https || (trustsLoopback && CookieHost(url).isLoopback)

@@ -32,10 +32,8 @@ struct CookieAcceptanceRule {
         guard isPromiseKept else { throw .prefixNotHonored }
         return Cookie(
             nameBytes: request.name, valueBytes: request.value, domain: domain, isHostOnly: isHostOnly,
-            path: path ?? defaultPath, expires: expiry(request),
-            isSecure: request.isSecure, isHTTPOnly: request.isHTTPOnly, sameSite: request.sameSite,
-            created: now,
-            lastUsed: now)
+            path: path ?? defaultPath, expires: expiry(request), isSecure: request.isSecure,
+            isHTTPOnly: request.isHTTPOnly, sameSite: request.sameSite, created: now, lastUsed: now)
     }
 
     /// The domain it goes to, and whether to it alone.

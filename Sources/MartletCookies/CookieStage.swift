@@ -67,9 +67,7 @@ enum CookiesKey: StageKey {
 }
 
 /// The setting of ``RequestOptions/usesCookies``.
-enum UsesCookiesKey: SettingKey {
-    static var defaultValue: Bool { true }
-}
+enum UsesCookiesKey: SettingKey { static var defaultValue: Bool { true } }
 
 extension SessionConfiguration {
     /// The cookie jar. With `nil` (the default) cookies are neither sent nor stored.

@@ -230,9 +230,7 @@ extension CookieStore {
             }
         }
         if count > limits.total { remove { $0.isExpired(at: now) } }
-        while count > limits.total, let (key, place) = stalest() {
-            drop(from: key, at: place)
-        }
+        while count > limits.total, let (key, place) = stalest() { drop(from: key, at: place) }
         return count < before
     }
 

@@ -100,10 +100,9 @@ enum CookieRecord {
     static func line(_ cookie: Cookie) -> [UInt8] {
         let fields: [[UInt8]] = [
             version, Array(cookie.domain.utf8), flag(cookie.isHostOnly), Array(cookie.path.utf8),
-            flag(cookie.isSecure),
-            flag(cookie.isHTTPOnly), Array(cookie.sameSite.rawValue.utf8), milliseconds(cookie.created),
-            milliseconds(cookie.lastUsed), cookie.expires.map(milliseconds) ?? [], cookie.nameBytes,
-            cookie.valueBytes,
+            flag(cookie.isSecure), flag(cookie.isHTTPOnly), Array(cookie.sameSite.rawValue.utf8),
+            milliseconds(cookie.created), milliseconds(cookie.lastUsed),
+            cookie.expires.map(milliseconds) ?? [], cookie.nameBytes, cookie.valueBytes,
         ]
         let line = Array(fields.map(escaped).joined(separator: [ByteClass.tab]))
         return line + [ByteClass.tab] + Array(String(checksum(line[...]), radix: 16).utf8)
@@ -123,8 +122,7 @@ enum CookieRecord {
         let expires = date(fields[9])
         guard expires != nil || fields[9].isEmpty else { return nil }
         return try? Cookie(
-            checking: fields[10], fields[11], domain: text(fields[1]),
-            isHostOnly: fields[2] == flag(true),
+            checking: fields[10], fields[11], domain: text(fields[1]), isHostOnly: fields[2] == flag(true),
             path: text(fields[3]), expires: expires, isSecure: fields[4] == flag(true),
             isHTTPOnly: fields[5] == flag(true), sameSite: sameSite, created: created, lastUsed: lastUsed)
     }

@@ -53,23 +53,16 @@ package enum SetCookieParser {
         let value = given ?? []
         guard name.count <= 8, value.count <= CookieTextRule.attributeLimit else { return }
         switch String(decoding: name.map(ByteClass.lowercased), as: UTF8.self) {
-        case "expires":
-            if let seconds = CookieDate.secondsSinceEpoch(value) { cookie.expires = seconds }
-        case "max-age":
-            if let seconds = seconds(value) { cookie.maximumAge = seconds }
+        case "expires": if let seconds = CookieDate.secondsSinceEpoch(value) { cookie.expires = seconds }
+        case "max-age": if let seconds = seconds(value) { cookie.maximumAge = seconds }
         case "domain":
             let domain = value.first == UInt8(ascii: ".") ? value.dropFirst() : value
             cookie.domain = domain.isEmpty ? nil : domain.map(ByteClass.lowercased)
-        case "path":
-            cookie.path = value.first == UInt8(ascii: "/") ? Array(value) : nil
-        case "secure":
-            cookie.isSecure = true
-        case "httponly":
-            cookie.isHTTPOnly = true
-        case "samesite":
-            cookie.sameSite = sameSite(value)
-        default:
-            return
+        case "path": cookie.path = value.first == UInt8(ascii: "/") ? Array(value) : nil
+        case "secure": cookie.isSecure = true
+        case "httponly": cookie.isHTTPOnly = true
+        case "samesite": cookie.sameSite = sameSite(value)
+        default: return
         }
     }
 
@@ -170,9 +163,7 @@ package enum CookieDate {
     }
 
     /// The instant that many seconds after 1970.
-    package static func date(_ seconds: Int64) -> Date {
-        Date(timeIntervalSince1970: Double(seconds))
-    }
+    package static func date(_ seconds: Int64) -> Date { Date(timeIntervalSince1970: Double(seconds)) }
 
     private static func isDelimiter(_ byte: UInt8) -> Bool {
         switch byte {
@@ -192,9 +183,8 @@ package enum CookieDate {
     private static func time(_ token: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
         let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].allSatisfy(ByteClass.isDigit),
-            parts[1].allSatisfy(ByteClass.isDigit),
-            let hour = number(parts[0], digits: 1...2), let minute = number(parts[1], digits: 1...2),
-            let second = number(parts[2], digits: 1...2)
+            parts[1].allSatisfy(ByteClass.isDigit), let hour = number(parts[0], digits: 1...2),
+            let minute = number(parts[1], digits: 1...2), let second = number(parts[2], digits: 1...2)
         else { return nil }
         return (hour, minute, second)
     }

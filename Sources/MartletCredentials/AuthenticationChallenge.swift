@@ -124,8 +124,7 @@ package struct AuthenticationAnswer: Sendable {
     package init(status: Int, fields: FieldBlock, party: AuthenticationParty) {
         self.init(
             status: status,
-            challenges: status == party.status
-                ? fields.rawValues(of: party.challengeField) : [],
+            challenges: status == party.status ? fields.rawValues(of: party.challengeField) : [],
             information: fields.rawValues(of: party.informationField))
     }
 }
@@ -141,9 +140,7 @@ struct ProtectionSpace: Hashable, Sendable {
     /// The whole of an origin, or of what lies behind a proxy.
     static let whole = ProtectionSpace(prefixes: nil)
 
-    private init(prefixes: [String]?) {
-        self.prefixes = prefixes
-    }
+    private init(prefixes: [String]?) { self.prefixes = prefixes }
 
     /// What a `domain` of Digest's names at the origin it came from. What it names elsewhere is passed over: credentials
     /// never leave the origin they were given for, whatever a server says.

@@ -122,9 +122,7 @@ package struct AuthenticationMachine: Sendable {
     }
 
     /// The token that ``AuthenticationPreparation/fetchToken`` asked for.
-    package mutating func received(token: String) {
-        self.token = token
-    }
+    package mutating func received(token: String) { self.token = token }
 
     /// What is there for an origin before it has asked.
     private func standing(at origin: HTTPURL.Origin) -> AuthenticationStanding {
@@ -291,8 +289,7 @@ extension AuthenticationMachine {
 
     private func forget(_ sent: AuthenticationStanding.Sent?) {
         switch sent {
-        case .digest(let digest):
-            memory.withTable { $0.forgetDigest(digest.key, used: digest.nonce) }
+        case .digest(let digest): memory.withTable { $0.forgetDigest(digest.key, used: digest.nonce) }
         case .basic(let key): memory.withTable { $0.forgetBasic(key) }
         case .plain, .token, nil: break
         }
@@ -311,17 +308,14 @@ extension AuthenticationMachine {
             return nil
         }
         let key = AuthenticationKey(party: party, origin: request.origin, credentials: credentials)
-        if let challenge = DigestChallenge.strongest(
-            of: challenges, hasBodyDigest: request.body.isKnown)
-        {
+        if let challenge = DigestChallenge.strongest(of: challenges, hasBodyDigest: request.body.isKnown) {
             let clientNonce = nonces.next()
             guard
                 let secret = try? DigestAuthorization.key(
                     for: challenge, user: user, password: password, clientNonce: clientNonce)
             else { return nil }
             let extent =
-                party == .proxy
-                ? .whole : ProtectionSpace(domain: challenge.domain, at: request.origin)
+                party == .proxy ? .whole : ProtectionSpace(domain: challenge.domain, at: request.origin)
             return .digest(
                 DigestSession(challenge: challenge, clientNonce: clientNonce, key: secret), key, extent)
         }

@@ -26,9 +26,7 @@ struct AuthenticationTable: Sendable {
         var answer: Answer
 
         /// The nonce in force, where there is one.
-        var nonce: [UInt8]? {
-            if case .digest(let session) = answer { session.nonce } else { nil }
-        }
+        var nonce: [UInt8]? { if case .digest(let session) = answer { session.nonce } else { nil } }
     }
 
     private struct Row: Sendable {

@@ -32,9 +32,7 @@ public struct Credentials: Hashable, Sendable {
         kind = .password(user: user, password: password, scheme: scheme)
     }
 
-    private init(token: String) {
-        kind = .bearer(token: token)
-    }
+    private init(token: String) { kind = .bearer(token: token) }
 
     /// A name and a password for Basic, sent along with the first request, as curl's `-u` does.
     public static func basic(user: String, password: String) -> Credentials {
@@ -52,14 +50,10 @@ public struct Credentials: Hashable, Sendable {
     }
 
     /// A token for Bearer (RFC 6750), sent along with the first request.
-    public static func bearer(_ token: String) -> Credentials {
-        Credentials(token: token)
-    }
+    public static func bearer(_ token: String) -> Credentials { Credentials(token: token) }
 
     /// The name; `nil` for a token.
-    public var user: String? {
-        if case .password(let user, _, _) = kind { user } else { nil }
-    }
+    public var user: String? { if case .password(let user, _, _) = kind { user } else { nil } }
 
     /// What is sent without having been asked for; `nil` where the server must ask first.
     ///
@@ -123,9 +117,7 @@ enum BasicAuthorization {
     }
 
     /// Whether a text has a control character of ASCII's.
-    static func hasControl(_ text: String) -> Bool {
-        text.utf8.contains { $0 < 0x20 || $0 == 0x7F }
-    }
+    static func hasControl(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 }
 
 /// A token as Bearer sends it (RFC 6750 §2.1).
@@ -158,9 +150,7 @@ package struct AuthorizationValue: Hashable, Sendable {
     package let bytes: [UInt8]
 
     /// A value.
-    init(bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    init(bytes: [UInt8]) { self.bytes = bytes }
 }
 
 extension AuthorizationValue: CustomStringConvertible, CustomReflectable {
@@ -203,7 +193,5 @@ package struct CredentialSources: Sendable {
     package var probesForDigest = false
 
     /// Sources with credentials for the origin that the call begins at.
-    package init(credentials: Credentials? = nil) {
-        self.credentials = credentials
-    }
+    package init(credentials: Credentials? = nil) { self.credentials = credentials }
 }

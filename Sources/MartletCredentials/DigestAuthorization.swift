@@ -149,9 +149,7 @@ struct DigestSession: Hashable, Sendable {
     }
 
     /// Takes the nonce for the requests to come (RFC 7616 §3.5). The key stays: it belongs to the challenge.
-    mutating func renew(nonce: [UInt8]) {
-        self.nonce = nonce
-    }
+    mutating func renew(nonce: [UInt8]) { self.nonce = nonce }
 }
 
 extension DigestSession: CustomStringConvertible, CustomReflectable {
@@ -186,9 +184,7 @@ package enum AuthenticatedBody: Sendable {
     case unknown
 
     /// Whether its hash can be had before the request goes out.
-    var isKnown: Bool {
-        if case .bytes = self { true } else { false }
-    }
+    var isKnown: Bool { if case .bytes = self { true } else { false } }
 }
 
 /// Where the nonces come from that a client adds to a Digest response.
@@ -197,9 +193,7 @@ package struct ClientNonceSource: Sendable {
     package let next: @Sendable () -> [UInt8]
 
     /// A source of the caller's, for tests that know what comes.
-    package init(_ next: @escaping @Sendable () -> [UInt8]) {
-        self.next = next
-    }
+    package init(_ next: @escaping @Sendable () -> [UInt8]) { self.next = next }
 
     /// 128 bits each, of the system's secure generator, in hexadecimal.
     package static let system = ClientNonceSource {

@@ -34,9 +34,7 @@ public struct HTTPChallenge: Hashable, Sendable {
 
 extension HTTPChallenge: CustomStringConvertible {
     /// The scheme and the realm. What else a server says may be bound to its user, and is left out.
-    public var description: String {
-        realm.map { "\(scheme) realm=\($0.debugDescription)" } ?? scheme
-    }
+    public var description: String { realm.map { "\(scheme) realm=\($0.debugDescription)" } ?? scheme }
 }
 
 /// A name and a value in a challenge, or in what a server says of itself after it (RFC 9110 §11.2).

@@ -23,8 +23,7 @@ package enum Demo {
     /// - Returns: Whether no step failed.
     /// - Throws: What prevents the origin or its folder from being made.
     package static func run(
-        makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession,
-        say: (String) async -> Void
+        makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession, say: (String) async -> Void
     ) async throws -> Bool {
         let stage = try await DemoStage(makeSession)
         await say(
@@ -60,9 +59,7 @@ struct DemoFailure: Error, CustomStringConvertible {
     /// What was wrong.
     var description: String
 
-    init(_ description: String) {
-        self.description = description
-    }
+    init(_ description: String) { self.description = description }
 
     /// Throws unless a condition holds.
     static func check(_ condition: Bool, _ description: @autoclosure () -> String) throws(DemoFailure) {

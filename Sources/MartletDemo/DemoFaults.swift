@@ -43,8 +43,7 @@ enum DemoFaults {
         short.timeouts = Timeouts(connect: .seconds(120), head: .milliseconds(300))
         let cases: [(String, HTTPError.Code)] = [
             ("/truncate/1000", .truncated), ("/truncate/1000?chunked", .truncated),
-            ("/reset/1000", .connectionLost),
-            ("/stall", .timedOut),
+            ("/reset/1000", .connectionLost), ("/stall", .timedOut),
         ]
         var lines: [String] = []
         for (path, code) in cases {
@@ -103,9 +102,7 @@ final class DemoProcess: Sendable {
         output = pipe.readEnd
     }
 
-    deinit {
-        try? output.close()
-    }
+    deinit { try? output.close() }
 
     /// Runs it to its end.
     /// - Returns: What it printed.
@@ -144,9 +141,7 @@ final class DemoProcess: Sendable {
                     return String(decoding: rest[..<end], as: UTF8.self)
                 }
                 if let line { return line }
-                guard let piece = try? output.bytes(atMost: 65_536), !piece.isEmpty else {
-                    return nil
-                }
+                guard let piece = try? output.bytes(atMost: 65_536), !piece.isEmpty else { return nil }
                 rest.withLock { $0 += piece }
             }
         }
@@ -186,8 +181,7 @@ final class HeldPort: Sendable {
         let failed = unsafe withUnsafeMutablePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
                 unsafe setsockopt(opened, SOL_SOCKET, SO_REUSEADDR, &isOn, optionLength) != 0
-                    || bind(opened, generic, length) != 0
-                    || getsockname(opened, generic, &length) != 0
+                    || bind(opened, generic, length) != 0 || getsockname(opened, generic, &length) != 0
             }
         }
         let code = errno
@@ -199,9 +193,7 @@ final class HeldPort: Sendable {
     }
 
     /// Lets go of it, once an origin listens there.
-    func release() {
-        try? descriptor.close()
-    }
+    func release() { try? descriptor.close() }
 }
 
 /// The memory that the process holds, as the kernel counts it.

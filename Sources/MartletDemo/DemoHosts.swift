@@ -60,8 +60,7 @@ enum DemoHosts {
             let json = added.header("Content-Type") ?? "none"
             try DemoFailure.check(json == "application/json", "the endpoint's type was \(json)")
             return [
-                "GET \(got.path), with the host's fields, and the query",
-                "  \(got.query ?? "")",
+                "GET \(got.path), with the host's fields, and the query", "  \(got.query ?? "")",
                 "POST \(posted.path) with the same as a form of \(posted.bodyLength) bytes",
                 "AddBird, an endpoint, as JSON: \(added.body ?? "")",
             ]

@@ -49,8 +49,7 @@ enum DemoTasks {
             return [
                 "paused with \(received) bytes received: the origin stood still with "
                     + "\(sent) sent into the kernel's buffers",
-                "resumed, and each of the \(size) bytes is in the file",
-                try await cancel(stage),
+                "resumed, and each of the \(size) bytes is in the file", try await cancel(stage),
                 Timeline.line("GET /large 200", exchange.metrics),
             ]
         }
@@ -72,8 +71,7 @@ enum DemoTasks {
 
     private static func cancel(_ stage: DemoStage) async throws -> String {
         let path = stage.folder.appending("cancelled.bin")
-        let task = await stage.session.downloadTask(
-            for: try stage.request(.get, "/stall/1000"), to: path)
+        let task = await stage.session.downloadTask(for: try stage.request(.get, "/stall/1000"), to: path)
         for await progress in task.downloadProgress where progress.completedByteCount > 0 { break }
         await task.cancel()
         var wasCancelled = false

@@ -13,9 +13,7 @@ struct CurlCommand {
     private var input: String?
     private var words: [String] = []
 
-    init(mask: SecretMask) {
-        self.mask = mask
-    }
+    init(mask: SecretMask) { self.mask = mask }
 
     /// The command, quoted.
     var text: String {
@@ -94,8 +92,7 @@ struct CurlCommand {
                 type.isEmpty
                 ? ["--form-string", "\(part.name)=\(shown)"]
                 : ["-F", "\(part.name)=\(CurlCommand.formQuoted(shown))\(type)"]
-        default:
-            words += ["-F", "\(part.name)=@-\(file)\(type)"]
+        default: words += ["-F", "\(part.name)=@-\(file)\(type)"]
         }
     }
 

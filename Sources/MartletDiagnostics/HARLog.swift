@@ -60,9 +60,7 @@ public struct HARLog: Sendable {
     /// A whole log of some entries.
     public static func bytes(
         _ entries: [HAREntry], creator: String = "Martlet", version: String = martletVersion
-    )
-        -> [UInt8]
-    {
+    ) -> [UInt8] {
         var log = HARLog(creator: creator, version: version)
         var bytes = log.begin().bytes
         for entry in entries {
@@ -188,9 +186,7 @@ package struct HARTimings: Hashable, Sendable {
     package let receive: Double
 
     /// The whole: the sum of the phases, in which ``ssl`` is part of ``connect``.
-    package var total: Double {
-        [blocked, dns, connect, send, wait, receive].reduce(0) { $0 + max($1, 0) }
-    }
+    package var total: Double { [blocked, dns, connect, send, wait, receive].reduce(0) { $0 + max($1, 0) } }
 
     /// The phases of a call that took so long.
     ///

@@ -13,9 +13,8 @@ struct HARRequest {
     private let mask: SecretMask
     private let limit: Int
 
-    init(
-        _ request: HTTPRequest, url: HTTPURL, body: HTTPBody, sentHeaders: HTTPFields?, options: HAROptions
-    ) {
+    init(_ request: HTTPRequest, url: HTTPURL, body: HTTPBody, sentHeaders: HTTPFields?, options: HAROptions)
+    {
         self.request = request
         self.url = url
         self.body = body
@@ -74,9 +73,7 @@ struct HARRequest {
                 // some show nothing, or "undefined".
                 members["params"] = query(form)
                 members["text"] = .string(mask.query(form))
-                if bytes.count > limit {
-                    members["comment"] = "the first \(limit) of \(bytes.count) bytes"
-                }
+                if bytes.count > limit { members["comment"] = "the first \(limit) of \(bytes.count) bytes" }
             } else {
                 let text = HARText(bytes, type: MediaType(type), limit: limit)
                 members["text"] = .string(text.text ?? "")
@@ -165,9 +162,7 @@ package struct HARText {
         }
     }
 
-    private static func decoded(
-        _ bytes: ArraySlice<UInt8>, isWhole: Bool, _ type: MediaType?
-    ) -> String? {
+    private static func decoded(_ bytes: ArraySlice<UInt8>, isWhole: Bool, _ type: MediaType?) -> String? {
         if let charset = type?.charset, let encoding = TextDecoding.Encoding(label: charset),
             encoding != .utf8
         {

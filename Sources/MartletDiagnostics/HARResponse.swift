@@ -34,10 +34,8 @@ struct HARResponse {
             "httpVersion": "\(head.version.text)",
             "cookies": .array(head.fields.values(of: "set-cookie").compactMap(cookie)),
             "headers": .named(head.fields.map { ($0.name, shown($0.name, $0.value)) }),
-            "content": content(head),
-            "redirectURL": .string(mask.value(of: .location, location)),
-            "headersSize": -1,
-            "bodySize": JSONValue(received),
+            "content": content(head), "redirectURL": .string(mask.value(of: .location, location)),
+            "headersSize": -1, "bodySize": JSONValue(received),
             // Without it, browsers add up the two sizes, be one of them the -1 of what is not known.
             "_transferSize": JSONValue(received),
         ]

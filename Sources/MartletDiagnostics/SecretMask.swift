@@ -38,9 +38,7 @@ public struct SecretMask: Hashable, Sendable {
     ]
 
     /// The mask with further fields, such as one that carries an API key.
-    public func adding(
-        fields: Set<HTTPField.Name> = [], queryItems: Set<String> = []
-    ) -> SecretMask {
+    public func adding(fields: Set<HTTPField.Name> = [], queryItems: Set<String> = []) -> SecretMask {
         SecretMask(
             fields: self.fields.union(fields), queryItems: self.queryItems.union(queryItems),
             masksUserInfo: masksUserInfo)
@@ -72,8 +70,7 @@ public struct SecretMask: Hashable, Sendable {
             scheme: url.scheme, userInfo: userInfo, host: url.host, hostKind: url.hostKind,
             explicitPort: url.explicitPort, path: url.path, query: url.query.map(query),
             fragment: url.fragment
-        )
-        .absoluteString
+        ).absoluteString
     }
 
     /// A query or a form as it may be shown: items of secret names keep their names.

@@ -65,9 +65,7 @@ extension HTTPEndpoint where Parameters == ParameterValue {
 
 extension HTTPEndpoint where Response: Decodable {
     /// The body, decoded as JSON.
-    public func response(from exchange: HTTPExchange) throws -> Response {
-        try exchange.decode()
-    }
+    public func response(from exchange: HTTPExchange) throws -> Response { try exchange.decode() }
 }
 
 extension HTTPEndpoint where Response == HTTPExchange {
@@ -117,8 +115,7 @@ extension HTTPHost {
         method: HTTPRequest.Method, _ path: String = "", parameters: some Encodable, body: HTTPBody? = nil,
         headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await send(
-            try await mapped { try preparing(method, path, parameters, body, headers, options) })
+        try await send(try await mapped { try preparing(method, path, parameters, body, headers, options) })
     }
 
     /// Sends a request by any method, with parameters written as literals; else as the other function of this name.
@@ -126,8 +123,7 @@ extension HTTPHost {
         method: HTTPRequest.Method, _ path: String = "", parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await send(
-            try await mapped { try preparing(method, path, parameters, body, headers, options) })
+        try await send(try await mapped { try preparing(method, path, parameters, body, headers, options) })
     }
 
     /// Sends a request and hands its answer to a closure as it arrives; else as
@@ -163,8 +159,7 @@ extension HTTPHost {
     public func upload(
         _ body: HTTPBody, to path: String = "", method: HTTPRequest.Method = .post,
         parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
-        options: RequestOptions? = nil,
-        progress: (@Sendable (TransferProgress) -> Void)? = nil
+        options: RequestOptions? = nil, progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
         let call = try await mapped {
             try makeCall(preparing(method, path, parameters, body, headers, options))
@@ -184,9 +179,7 @@ extension HTTPHost {
         headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil,
         progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let call = try await mapped {
-            try makeCall(preparing(.get, path, parameters, nil, headers, options))
-        }
+        let call = try await mapped { try makeCall(preparing(.get, path, parameters, nil, headers, options)) }
         let control = TransferControl()
         let session = session
         return try await HTTPSession.reporting(control.download, to: progress) {
@@ -214,8 +207,7 @@ extension HTTPHost {
     /// Sends a request that was prepared, and collects its answer.
     func send(_ prepared: PreparedRequest) async throws -> HTTPExchange {
         let call = try await mapped { try makeCall(prepared) }
-        return try await validated(
-            try await session.collect(call, TransferControl(tellsProgress: false)))
+        return try await validated(try await session.collect(call, TransferControl(tellsProgress: false)))
     }
 
     /// The call of a request.

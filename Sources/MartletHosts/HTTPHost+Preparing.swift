@@ -19,17 +19,13 @@ extension HTTPHost {
     public func prepare(
         _ method: HTTPRequest.Method, _ path: String = "", parameters: some Encodable, body: HTTPBody? = nil,
         headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
-    ) throws -> PreparedRequest {
-        try preparing(method, path, parameters, body, headers, options)
-    }
+    ) throws -> PreparedRequest { try preparing(method, path, parameters, body, headers, options) }
 
     /// Makes a request of this host's; else as the other function of this name.
     public func prepare(
         _ method: HTTPRequest.Method, _ path: String = "", parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
-    ) throws -> PreparedRequest {
-        try preparing(method, path, parameters, body, headers, options)
-    }
+    ) throws -> PreparedRequest { try preparing(method, path, parameters, body, headers, options) }
 
     func preparing(
         _ method: HTTPRequest.Method, _ path: String, _ parameters: some Encodable, _ body: HTTPBody?,
@@ -115,9 +111,8 @@ extension HTTPHost {
             }
             let reason = (error as? ParameterError)?.description ?? "the encoder refused them"
             throw HTTPError(
-                .invalidRequest, phase: .preparing,
-                message: "the parameters could not be encoded: \(reason)", origin: base.origin.description,
-                underlying: error)
+                .invalidRequest, phase: .preparing, message: "the parameters could not be encoded: \(reason)",
+                origin: base.origin.description, underlying: error)
         }
     }
 }

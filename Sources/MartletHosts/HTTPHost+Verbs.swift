@@ -11,8 +11,7 @@ extension HTTPHost {
         _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .get, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .get, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Fetches a path and collects the answer; parameters may be a literal of mixed values.
@@ -21,8 +20,7 @@ extension HTTPHost {
         _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .get, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .get, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Asks for the head of a path alone (RFC 9110 §9.3.2), with the parameters in the URL.
@@ -31,8 +29,7 @@ extension HTTPHost {
         _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .head, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .head, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Asks for the head of a path alone (RFC 9110 §9.3.2); parameters may be a literal of mixed values.
@@ -41,8 +38,7 @@ extension HTTPHost {
         _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .head, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .head, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Deletes what is at a path and collects the answer, with the parameters in the URL.
@@ -51,8 +47,7 @@ extension HTTPHost {
         _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .delete, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .delete, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Deletes what is at a path and collects the answer; parameters may be a literal of mixed values.
@@ -61,8 +56,7 @@ extension HTTPHost {
         _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .delete, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .delete, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Posts to a path and collects the answer, with the parameters as the body.
@@ -71,8 +65,7 @@ extension HTTPHost {
         _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .post, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .post, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Posts to a path and collects the answer; parameters may be a literal of mixed values.
@@ -81,8 +74,7 @@ extension HTTPHost {
         _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .post, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .post, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Posts to a path and collects the answer, with a body as it is.
@@ -100,8 +92,7 @@ extension HTTPHost {
         _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .put, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .put, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Puts something at a path and collects the answer; parameters may be a literal of mixed values.
@@ -110,8 +101,7 @@ extension HTTPHost {
         _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .put, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .put, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Puts something at a path and collects the answer, with a body as it is.
@@ -129,8 +119,7 @@ extension HTTPHost {
         _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .patch, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .patch, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Patches what is at a path and collects the answer; parameters may be a literal of mixed values.
@@ -139,8 +128,7 @@ extension HTTPHost {
         _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil
     ) async throws -> HTTPExchange {
-        try await request(
-            method: .patch, path, parameters: parameters, headers: headers, options: options)
+        try await request(method: .patch, path, parameters: parameters, headers: headers, options: options)
     }
 
     /// Patches what is at a path and collects the answer, with a body as it is.

@@ -150,8 +150,7 @@ extension HTTPSession {
         let isAddress = bare.utf8.contains(UInt8(ascii: ":"))
         // Joined to a URL, a part must not reach into the next one.
         guard !bare.utf8.contains(where: { "/?#@\\[]".utf8.contains($0) }), isAddress || bare == name else {
-            throw HTTPError(
-                .invalidURL, phase: .preparing, message: "the name of a host is more than a name")
+            throw HTTPError(.invalidURL, phase: .preparing, message: "the name of a host is more than a name")
         }
         let authority = (isAddress ? "[\(bare)]" : bare) + (port.map { ":\($0)" } ?? "")
         let below = path.isEmpty || path.hasPrefix("/") ? path : "/\(path)"

@@ -51,8 +51,7 @@ public struct LanguagePreference: Hashable, Sendable {
     /// The field's value: each language with its weight, 1, 0.9 and so on down to 0.5; `nil` where there is none.
     public var fieldValue: String? {
         guard !tags.isEmpty else { return nil }
-        return tags.enumerated()
-            .map { "\($0.element);q=\($0.offset == 0 ? "1" : "0.\(10 - $0.offset)")" }
+        return tags.enumerated().map { "\($0.element);q=\($0.offset == 0 ? "1" : "0.\(10 - $0.offset)")" }
             .joined(separator: ", ")
     }
 
@@ -91,9 +90,7 @@ public struct LanguagePreference: Hashable, Sendable {
 
 extension LanguagePreference: ExpressibleByArrayLiteral {
     /// Languages, the best first.
-    public init(arrayLiteral tags: String...) {
-        self.init(tags)
-    }
+    public init(arrayLiteral tags: String...) { self.init(tags) }
 }
 
 extension SessionConfiguration {

@@ -36,9 +36,8 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
         public var segments: Int?
 
         /// The numbers for one condition; what is not given is the pool's, and the downloads'.
-        public init(
-            perHost: Int? = nil, total: Int? = nil, hosts: [String: Int] = [:], segments: Int? = nil
-        ) {
+        public init(perHost: Int? = nil, total: Int? = nil, hosts: [String: Int] = [:], segments: Int? = nil)
+        {
             self.segments = segments
             self.perHost = perHost
             self.total = total
@@ -159,14 +158,10 @@ final class ConcurrencyControl: SessionAttachment {
     }
 
     /// Changes the policy.
-    func setPolicy(_ policy: ConcurrencyPolicy?) {
-        change { $0.policy = policy }
-    }
+    func setPolicy(_ policy: ConcurrencyPolicy?) { change { $0.policy = policy } }
 
     /// Notes the network's present condition.
-    func conditionChanged(to condition: NetworkCondition) {
-        change { $0.condition = condition }
-    }
+    func conditionChanged(to condition: NetworkCondition) { change { $0.condition = condition } }
 
     private func change(_ body: (inout State) -> Void) {
         let core = state.withLock { state in
@@ -187,9 +182,7 @@ final class ConcurrencyControl: SessionAttachment {
                 state.withLock { $0.core }?.pool.localAddresses(are: addresses)
             }
             // Where there is no way at all there is nothing to adapt to: what comes back is mostly what went.
-            if tellsConditions, view.path.status != .unsatisfied {
-                conditionChanged(to: view.path.condition)
-            }
+            if tellsConditions, view.path.status != .unsatisfied { conditionChanged(to: view.path.condition) }
         }
     }
 }
@@ -218,9 +211,7 @@ enum NetworkSettingsKey: AttachmentKey {
 
     static func attachment(
         _ configuration: SessionConfiguration, _ core: SessionCore
-    ) -> any SessionAttachment {
-        ConcurrencyControl(configuration[NetworkSettingsKey.self], core)
-    }
+    ) -> any SessionAttachment { ConcurrencyControl(configuration[NetworkSettingsKey.self], core) }
 }
 
 extension SessionConfiguration {
@@ -254,15 +245,11 @@ extension SessionConfiguration {
 
 extension HTTPSession {
     /// The network's condition as the session was told; ``NetworkCondition/unknown`` until it is.
-    public nonisolated var networkCondition: NetworkCondition {
-        concurrencyControl.condition
-    }
+    public nonisolated var networkCondition: NetworkCondition { concurrencyControl.condition }
 
     /// The most connections that one download uses at present, by the session's policy and the network's condition; `nil` for
     /// what its options say.
-    public nonisolated var segmentLimit: Int? {
-        concurrencyControl.segments
-    }
+    public nonisolated var segmentLimit: Int? { concurrencyControl.segments }
 
     /// Tells the session and its views what the network is like now, where no sequence does.
     ///

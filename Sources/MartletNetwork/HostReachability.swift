@@ -72,14 +72,10 @@ struct HostReachabilities: AsyncSequence, Sendable {
             return nil
         }
 
-        mutating func next(isolation actor: isolated (any Actor)?) async -> HostReachability? {
-            await next()
-        }
+        mutating func next(isolation actor: isolated (any Actor)?) async -> HostReachability? { await next() }
     }
 
-    func makeAsyncIterator() -> Iterator {
-        Iterator(views: monitor.views, check: check)
-    }
+    func makeAsyncIterator() -> Iterator { Iterator(views: monitor.views, check: check) }
 }
 
 /// Finds out whether a host can be reached.

@@ -40,13 +40,9 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
         origin = .monitor(MemoryPressureMonitor(loop: .sharedOrStalled, interval: interval) { files })
     }
 
-    private init(origin: Origin) {
-        self.origin = origin
-    }
+    private init(origin: Origin) { self.origin = origin }
 
-    init(_ value: NewestValue<MemoryPressure>) {
-        origin = .manual(value)
-    }
+    init(_ value: NewestValue<MemoryPressure>) { origin = .manual(value) }
 
     /// Whether the machine tells its memory pressure at all. It reads the files, if any.
     public var isSupported: Bool {
@@ -61,9 +57,7 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
         fileprivate var levels: ValueReader<MemoryPressure>
 
         /// The newest level, once it is another than the one before; `nil` at the end, or when cancelled.
-        public mutating func next() async -> MemoryPressure? {
-            await levels.next()
-        }
+        public mutating func next() async -> MemoryPressure? { await levels.next() }
 
         /// The newest level, once it is another than the one before; `nil` at the end, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> MemoryPressure? {
@@ -86,13 +80,9 @@ public final class ManualMemoryPressure: Sendable {
     private let newest: NewestValue<MemoryPressure>
 
     /// A pressure to begin with; normal by default.
-    public init(_ level: MemoryPressure = .normal) {
-        newest = NewestValue(level)
-    }
+    public init(_ level: MemoryPressure = .normal) { newest = NewestValue(level) }
 
-    deinit {
-        newest.finish()
-    }
+    deinit { newest.finish() }
 
     /// The present level.
     public var level: MemoryPressure { newest.value }
@@ -101,7 +91,5 @@ public final class ManualMemoryPressure: Sendable {
     public var source: MemoryPressureSource { MemoryPressureSource(newest) }
 
     /// Changes the level.
-    public func set(_ level: MemoryPressure) {
-        newest.update { level }
-    }
+    public func set(_ level: MemoryPressure) { newest.update { level } }
 }

@@ -22,14 +22,10 @@ struct NetworkConditions: AsyncSequence, Sendable {
             return nil
         }
 
-        mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkCondition? {
-            await next()
-        }
+        mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkCondition? { await next() }
     }
 
-    func makeAsyncIterator() -> Iterator {
-        Iterator(paths: monitor.makeAsyncIterator())
-    }
+    func makeAsyncIterator() -> Iterator { Iterator(paths: monitor.makeAsyncIterator()) }
 }
 
 /// A network path that is set by hand: for tests, and for programs that learn of it from elsewhere, such as from
@@ -38,13 +34,9 @@ public final class ManualNetworkPath: Sendable {
     private let newest: NewestValue<NetworkView>
 
     /// A path to begin with; unknown by default.
-    public init(_ path: NetworkPath = .unknown) {
-        newest = NewestValue(NetworkView(path: path))
-    }
+    public init(_ path: NetworkPath = .unknown) { newest = NewestValue(NetworkView(path: path)) }
 
-    deinit {
-        newest.finish()
-    }
+    deinit { newest.finish() }
 
     /// The present path.
     public var path: NetworkPath { newest.value.path }

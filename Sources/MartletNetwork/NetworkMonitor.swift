@@ -113,9 +113,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     }
 
     /// A pass that begins with the present path.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(views: views)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(views: views) }
 
     /// A pass over all that is known of the network.
     package var views: ValueReader<NetworkView> {
@@ -161,8 +159,7 @@ extension NetworkMonitor {
     /// - Throws: Where it is neither a name nor an address.
     public func reachability(
         ofHost host: String, port: Int = 443, probe: ReachabilityProbe = .route,
-        timeout: Duration = .seconds(10),
-        resolver: any Resolver = SystemResolver()
+        timeout: Duration = .seconds(10), resolver: any Resolver = SystemResolver()
     ) throws(HTTPURL.ParseError) -> some AsyncSequence<HostReachability, Never> & Sendable {
         let isBareLiteral = host.utf8.contains(UInt8(ascii: ":")) && !host.hasPrefix("[")
         let url = try HTTPURL("http://\(isBareLiteral ? "[\(host)]" : host):\(port)/")

@@ -53,9 +53,7 @@ package final class FilePublisher: Sendable {
         self.path = path
     }
 
-    deinit {
-        discard()
-    }
+    deinit { discard() }
 
     /// Appends bytes.
     package func write(_ bytes: [UInt8]) throws(StorageError) {

@@ -20,24 +20,16 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether there was no room: a full disk, a quota, or a limit on the size of files.
-    public var isOutOfSpace: Bool {
-        code == ENOSPC || code == EDQUOT || code == EFBIG
-    }
+    public var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT || code == EFBIG }
 
     /// Whether there is no such file, or no folder to hold it.
-    public var isMissingFile: Bool {
-        code == ENOENT
-    }
+    public var isMissingFile: Bool { code == ENOENT }
 
     /// Whether there is a file of that name, where there must be none.
-    public var isExistingFile: Bool {
-        code == EEXIST
-    }
+    public var isExistingFile: Bool { code == EEXIST }
 
     /// The file, the operation and what the system says of the number.
-    public var description: String {
-        "\(path): \(operation): \(StorageError.text(of: code)) (errno \(code))"
-    }
+    public var description: String { "\(path): \(operation): \(StorageError.text(of: code)) (errno \(code))" }
 
     private static func text(of code: Int32) -> String {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in

@@ -35,14 +35,10 @@ public struct ClosureSink: BodySink {
 
     /// A sink.
     /// - Parameter take: Called with each piece; what it throws ends the sink.
-    public init(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) {
-        self.take = take
-    }
+    public init(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) { self.take = take }
 
     /// Hands the piece to the closure.
-    public func write(_ piece: [UInt8]) async throws {
-        try await take(piece)
-    }
+    public func write(_ piece: [UInt8]) async throws { try await take(piece) }
 }
 
 /// A sink that computes a digest of the body.
@@ -78,9 +74,7 @@ public actor DigestSink: BodySink {
     private var result: [UInt8]?
 
     /// A digest of nothing so far.
-    public init(_ algorithm: Algorithm) {
-        self.algorithm = algorithm
-    }
+    public init(_ algorithm: Algorithm) { self.algorithm = algorithm }
 
     /// The digest of the whole body; `nil` until it is complete.
     public var bytes: [UInt8]? { result }
@@ -109,9 +103,7 @@ public actor DigestSink: BodySink {
 
     /// Adds a piece.
     /// - Throws: An ``HTTPError`` where this machine's OpenSSL does not compute the function.
-    public func write(_ piece: [UInt8]) async throws {
-        try begun().update(piece)
-    }
+    public func write(_ piece: [UInt8]) async throws { try begun().update(piece) }
 
     /// Computes the digest.
     public func finish() async throws {
@@ -149,9 +141,7 @@ public actor FileSink: BodySink {
 
     /// Writes a piece, or has it written while the next is received.
     /// - Throws: An ``HTTPError`` with the code `.fileFailed` or `.diskFull`.
-    public func write(_ piece: [UInt8]) async throws {
-        try await opened().append(piece[...])
-    }
+    public func write(_ piece: [UInt8]) async throws { try await opened().append(piece[...]) }
 
     /// Syncs the file and gives it its name.
     /// - Throws: An ``HTTPError`` with the code `.fileFailed` or `.diskFull`.

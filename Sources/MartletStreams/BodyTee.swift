@@ -29,11 +29,7 @@ struct BodyTee {
             try await sink.write(piece)
         }
         for (index, error) in outcomes {
-            if let error {
-                await fail(index, error)
-            } else {
-                counts[index] += UInt64(piece.count)
-            }
+            if let error { await fail(index, error) } else { counts[index] += UInt64(piece.count) }
         }
         try heedPolicy()
     }

@@ -22,9 +22,7 @@ public struct EventStream: AsyncSequence, Sendable {
         private var run: EventStreamRun?
         private var isOver = false
 
-        init(_ plan: @escaping @Sendable () throws -> EventStreamReader) {
-            self.plan = plan
-        }
+        init(_ plan: @escaping @Sendable () throws -> EventStreamReader) { self.plan = plan }
 
         /// The next event; `nil` when the server has no more.
         /// - Throws: An ``HTTPError``: `.unacceptableStatus` and `.unacceptableContentType` when the response is not an
@@ -48,9 +46,7 @@ public struct EventStream: AsyncSequence, Sendable {
         /// The next event; `nil` when the server has no more.
         public mutating func next(
             isolation actor: isolated (any Actor)?
-        ) async throws(any Error) -> ServerSentEvent? {
-            try await next()
-        }
+        ) async throws(any Error) -> ServerSentEvent? { try await next() }
     }
 
     /// A pass, which connects when its first event is asked for.
@@ -159,14 +155,10 @@ final class EventRelay<Element: Sendable>: Sendable {
     }
 
     /// Ends it from the reader's side; what was given before is still taken.
-    func finish(throwing error: (any Error)? = nil) {
-        end(error.map { .failed($0) } ?? .finished)
-    }
+    func finish(throwing error: (any Error)? = nil) { end(error.map { .failed($0) } ?? .finished) }
 
     /// Ends it from the taker's side: nothing more is handed out.
-    func cancel() {
-        end(.cancelled)
-    }
+    func cancel() { end(.cancelled) }
 
     /// The next element; `nil` when it was finished.
     /// - Throws: What the reader failed with; `CancellationError` once the task is cancelled.
@@ -235,11 +227,8 @@ extension HTTPSession {
     /// The server-sent events that answer a request, such as a POST; else as ``events(from:headers:options:)``.
     /// - Parameter body: Sent with each connection: one that can be read only once allows but one.
     public nonisolated func events(
-        for request: HTTPRequest, body: HTTPBody = .none,
-        options: EventStreamOptions = EventStreamOptions()
-    ) -> EventStream {
-        EventStream { self.reader(request, body, options) }
-    }
+        for request: HTTPRequest, body: HTTPBody = .none, options: EventStreamOptions = EventStreamOptions()
+    ) -> EventStream { EventStream { self.reader(request, body, options) } }
 
     private nonisolated func reader(
         _ request: HTTPRequest, _ body: HTTPBody, _ options: EventStreamOptions

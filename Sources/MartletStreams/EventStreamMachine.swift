@@ -82,9 +82,7 @@ package struct EventStreamMachine: Sendable {
     }
 
     /// The stream has ended as a complete body.
-    package mutating func ended() -> Step {
-        reconnects ? .reconnect(after: reconnectionTime) : .finish
-    }
+    package mutating func ended() -> Step { reconnects ? .reconnect(after: reconnectionTime) : .finish }
 
     /// Connecting failed, or the stream broke.
     /// - Parameters:
@@ -150,16 +148,14 @@ struct EventStreamReader: Sendable {
     ) async throws -> End {
         var request = request
         if let name = HTTPField.Name("Last-Event-ID"),
-            options.lastEventID != machine.lastEventID
-                || request.headerFields[name] == nil
+            options.lastEventID != machine.lastEventID || request.headerFields[name] == nil
         {
             request.headerFields[name] = machine.lastEventIDField
         }
         // Which answers are event streams, the machine says; a session's word is about other answers.
         let validator = options.request.validator ?? .anything
-        return try await session.stream(
-            request, body: body, options: options.request, validate: validator
-        ) { response, body in
+        return try await session.stream(request, body: body, options: options.request, validate: validator) {
+            response, body in
             switch machine.opened(
                 status: response.status.code, contentType: response.headerFields[.contentType])
             {
@@ -172,8 +168,7 @@ struct EventStreamReader: Sendable {
             case .refuseContentType(let type):
                 let found = type.isEmpty ? "missing" : "“\(type)”"
                 throw body.reader.refusal(
-                    .unacceptableContentType,
-                    "the content type is \(found), and not text/event-stream")
+                    .unacceptableContentType, "the content type is \(found), and not text/event-stream")
             }
             var parser = ServerSentEventParser(
                 lastEventID: machine.lastEventID, limit: options.eventLimit.bytes)
@@ -187,8 +182,7 @@ struct EventStreamReader: Sendable {
                     throw body.reader.limitExceeded(
                         "an event is larger than the limit of \(error.limit) bytes")
                 }
-                machine.read(
-                    lastEventID: parser.lastEventID, retryMilliseconds: parser.retryMilliseconds)
+                machine.read(lastEventID: parser.lastEventID, retryMilliseconds: parser.retryMilliseconds)
             }
             return .complete
         }

@@ -162,9 +162,7 @@ extension ResponseBody {
             /// The next line; `nil` at the end.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
-            ) async throws(any Error) -> String? {
-                try await next()
-            }
+            ) async throws(any Error) -> String? { try await next() }
         }
 
         /// A pass that begins with what was not yet read.

@@ -41,9 +41,7 @@ public final class SequenceSink: BodySink, AsyncSequence {
 
         /// The next piece; `nil` at the end.
         /// - Throws: `CancellationError` where the body was not complete, or the task is cancelled.
-        public mutating func next() async throws -> [UInt8]? {
-            try await sink.next()
-        }
+        public mutating func next() async throws -> [UInt8]? { try await sink.next() }
 
         /// The next piece; `nil` at the end.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]?

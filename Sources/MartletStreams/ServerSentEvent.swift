@@ -52,19 +52,13 @@ package struct ServerSentEventParser: PieceParser {
     }
 
     /// Takes the next bytes of the stream.
-    package mutating func feed(_ piece: some Collection<UInt8>) {
-        lines.feed(piece)
-    }
+    package mutating func feed(_ piece: some Collection<UInt8>) { lines.feed(piece) }
 
     /// The next complete event; `nil` when more bytes are needed.
     package mutating func next() throws(TooLarge) -> ServerSentEvent? {
         if let failure { throw failure }
         while let line = try lines.next() {
-            if line.isEmpty {
-                if let event = dispatch() { return event }
-            } else {
-                try interpret(line)
-            }
+            if line.isEmpty { if let event = dispatch() { return event } } else { try interpret(line) }
         }
         return nil
     }
@@ -152,9 +146,7 @@ extension ResponseBody {
             /// The next event; `nil` at the end.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
-            ) async throws(any Error) -> ServerSentEvent? {
-                try await next()
-            }
+            ) async throws(any Error) -> ServerSentEvent? { try await next() }
         }
 
         /// A pass that begins with what was not yet read.

@@ -98,8 +98,7 @@ public struct HTTPURL: Hashable, Sendable {
             Parts(
                 scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind,
                 explicitPort: explicitPort == scheme.defaultPort ? nil : explicitPort, path: path,
-                query: query,
-                fragment: fragment))
+                query: query, fragment: fragment))
     }
 
     init(_ parts: Parts) { components = Components(parts) }

@@ -35,9 +35,7 @@ extension HTTPURL {
     public var redacted: String { serialized { _ in "***" } }
 
     /// The same address without user name and password.
-    public var withoutUserInfo: HTTPURL {
-        userInfo == nil ? self : with { $0.userInfo = nil }
-    }
+    public var withoutUserInfo: HTTPURL { userInfo == nil ? self : with { $0.userInfo = nil } }
 
     /// The same address with another's fragment when it has none itself: what a redirect does (RFC 9110
     /// §10.2.2).
@@ -88,9 +86,8 @@ extension HTTPURL {
 
     private func serialized(password: (String) -> String) -> String {
         let credentials =
-            userInfo.map { info in
-                info.password.map { "\(info.user):\(password($0))@" } ?? "\(info.user)@"
-            } ?? ""
+            userInfo.map { info in info.password.map { "\(info.user):\(password($0))@" } ?? "\(info.user)@" }
+            ?? ""
         let suffix = fragment.map { "#\($0)" } ?? ""
         return "\(scheme)://\(credentials)\(hostFieldValue)\(requestTarget)\(suffix)"
     }
@@ -153,8 +150,7 @@ enum URLPath {
             case 2:
                 if let start = starts.popLast() { output.removeLast(output.count - start) }
                 if isLast { output.append(slash) }
-            default:
-                if isLast { output.append(slash) }
+            default: if isLast { output.append(slash) }
             }
             if isLast { break }
             rest = rest[(end + 1)...]

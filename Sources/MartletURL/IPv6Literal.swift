@@ -26,9 +26,7 @@ struct IPv4Literal: CustomStringConvertible {
     }
 
     /// The dotted quad.
-    var description: String {
-        "\(value >> 24).\(value >> 16 & 255).\(value >> 8 & 255).\(value & 255)"
-    }
+    var description: String { "\(value >> 24).\(value >> 16 & 255).\(value >> 8 & 255).\(value & 255)" }
 
     /// Whether a last label makes the host an address: digits only, or hexadecimal behind `0x`.
     private static func looksLikeNumber(_ part: Substring.UTF8View) -> Bool {
@@ -84,8 +82,7 @@ struct IPv6Literal: CustomStringConvertible {
             if end - start > max(longest.count, 1) { longest = start..<end }
             start = max(end, start + 1)
         }
-        let text = { (slice: ArraySlice<UInt16>) in
-            slice.map { String($0, radix: 16) }.joined(separator: ":")
+        let text = { (slice: ArraySlice<UInt16>) in slice.map { String($0, radix: 16) }.joined(separator: ":")
         }
         guard !longest.isEmpty else { return text(pieces[...]) }
         return "\(text(pieces[..<longest.lowerBound]))::\(text(pieces[longest.upperBound...]))"

@@ -55,9 +55,7 @@ struct URLParser {
     private mutating func scheme() throws(URLFault) -> HTTPURL.Scheme? {
         guard let first = bytes.first, isLetter(first) else { return nil }
         guard let colon = bytes.firstIndex(where: { !isSchemeByte($0) }), bytes[colon] == UInt8(ascii: ":")
-        else {
-            return nil
-        }
+        else { return nil }
         let name = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
         guard let scheme = HTTPURL.Scheme(rawValue: name) else {
             let shown = name.utf8.count <= 20 ? "scheme \(name)" : "the scheme"

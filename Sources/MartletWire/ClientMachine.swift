@@ -166,9 +166,7 @@ package struct ClientMachine: ~Copyable, Sendable {
     /// become the next response, so the connection is not reusable if there are any.
     ///
     /// - Parameter leftoverByteCount: the unread bytes.
-    package mutating func finish(leftoverByteCount: Int) {
-        if leftoverByteCount > 0 { hasLeftover = true }
-    }
+    package mutating func finish(leftoverByteCount: Int) { if leftoverByteCount > 0 { hasLeftover = true } }
 
     // MARK: The verdict
 

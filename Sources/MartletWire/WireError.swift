@@ -163,9 +163,8 @@ package enum WireErrorCode: Equatable, Sendable {
     package var isLocalFault: Bool {
         switch self {
         case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost,
-            .invalidStatus,
-            .invalidReason, .conflictingFraming, .repeatedField, .forbiddenTrailer, .encodingOutOfOrder,
-            .illegalEvent:
+            .invalidStatus, .invalidReason, .conflictingFraming, .repeatedField, .forbiddenTrailer,
+            .encodingOutOfOrder, .illegalEvent:
             true
         case .emptyResponse, .truncated, .invalidStatusLine, .invalidRequestLine, .unsupportedVersion,
             .invalidStatusCode, .bareCarriageReturn, .bareLineFeed, .missingColon, .emptyFieldName,
@@ -174,9 +173,8 @@ package enum WireErrorCode: Equatable, Sendable {
             .chunkExtensionsTooLarge, .chunkSizeTooLong, .invalidContentLength, .conflictingContentLengths,
             .contentLengthOverflow, .ambiguousFraming, .emptyTransferEncoding, .unsupportedTransferCoding,
             .chunkedNotLast, .repeatedChunked, .transferEncodingInHTTP10, .invalidChunkSize,
-            .chunkSizeOverflow,
-            .invalidChunkExtension, .invalidChunkLineEnd, .invalidChunkFooter, .unexpectedUpgrade,
-            .unsolicitedBytes:
+            .chunkSizeOverflow, .invalidChunkExtension, .invalidChunkLineEnd, .invalidChunkFooter,
+            .unexpectedUpgrade, .unsolicitedBytes:
             false
         }
     }

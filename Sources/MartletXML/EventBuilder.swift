@@ -23,9 +23,7 @@ struct EventBuilder {
     private var names: [[UInt8]: XMLName] = [:]
     private var vocabularyByteCount = 0
 
-    private enum Doctype {
-        case none, open(XMLDoctype), complete
-    }
+    private enum Doctype { case none, open(XMLDoctype), complete }
 
     /// Creates a builder.
     /// - Parameter start: The length of the byte order mark.
@@ -170,13 +168,9 @@ struct EventBuilder {
         if let end { (lastStart, lastEnd) = (position, end) }
     }
 
-    private func check(
-        _ subject: String, _ count: Int, _ limit: Int, _ unit: String
-    ) throws(XMLError) {
+    private func check(_ subject: String, _ count: Int, _ limit: Int, _ unit: String) throws(XMLError) {
         guard count <= limit else { throw fault(.limitExceeded, "\(subject) more than \(limit) \(unit)") }
     }
 
-    func fault(_ code: XMLError.Code, _ message: String) -> XMLError {
-        XMLError(code, at: position, message)
-    }
+    func fault(_ code: XMLError.Code, _ message: String) -> XMLError { XMLError(code, at: position, message) }
 }

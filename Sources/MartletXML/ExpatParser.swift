@@ -94,10 +94,8 @@ import CExpat
 
     private func outcome(_ status: XML_Status) -> Outcome {
         switch interruption {
-        case nil:
-            return unsafe status == XML_STATUS_OK ? .complete : .malformed(XML_GetErrorCode(parser))
-        case .failure(let error):
-            return .failed(error)
+        case nil: return unsafe status == XML_STATUS_OK ? .complete : .malformed(XML_GetErrorCode(parser))
+        case .failure(let error): return .failed(error)
         case .encoding(let declared):
             interruption = nil
             encoding = declared
@@ -141,8 +139,7 @@ import CExpat
 
     private func setContentHandlers(_ parser: XML_Parser) {
         unsafe XML_SetElementHandler(
-            parser,
-            { data, name, attributes in unsafe call(data) { unsafe try $0.start(name, attributes) } },
+            parser, { data, name, attributes in unsafe call(data) { unsafe try $0.start(name, attributes) } },
             { data, _ in unsafe call(data) { $0.builder.end($0.tokenEnd) } })
         unsafe XML_SetStartNamespaceDeclHandler(parser) { data, prefix, name in
             unsafe call(data) {

@@ -114,8 +114,7 @@ extension XMLError {
             message =
                 expat.builder.openName.map { "the document ends within \($0)" }
                 ?? "the document is not complete"
-        case XML_ERROR_INVALID_TOKEN:
-            (self.code, message) = scene.fault(at: position.byteOffset)
+        case XML_ERROR_INVALID_TOKEN: (self.code, message) = scene.fault(at: position.byteOffset)
         case XML_ERROR_TAG_MISMATCH:
             self.code = .mismatchedTag
             if let name = expat.builder.openName { message = "</\(name)> expected" }
@@ -125,16 +124,14 @@ extension XMLError {
             message = "the entity \(name) is not declared"
             guard name.utf8.count > expat.builder.limits.nameByteCount else { break }
             self.code = .limitExceeded
-        default:
-            self.code = XMLError.codes[code.rawValue] ?? .malformedMarkup
+        default: self.code = XMLError.codes[code.rawValue] ?? .malformedMarkup
         }
     }
 
     private static let codes: [UInt32: Code] = [
         XML_ERROR_NO_MEMORY.rawValue: .limitExceeded,
         // Of a parser that could not be created.
-        XML_ERROR_INVALID_ARGUMENT.rawValue: .limitExceeded,
-        XML_ERROR_NO_ELEMENTS.rawValue: .unexpectedEnd,
+        XML_ERROR_INVALID_ARGUMENT.rawValue: .limitExceeded, XML_ERROR_NO_ELEMENTS.rawValue: .unexpectedEnd,
         XML_ERROR_UNCLOSED_TOKEN.rawValue: .unexpectedEnd,
         XML_ERROR_UNCLOSED_CDATA_SECTION.rawValue: .unexpectedEnd,
         XML_ERROR_DUPLICATE_ATTRIBUTE.rawValue: .duplicateAttribute,

@@ -159,8 +159,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
             readCount = offset
             isAtEnd = false
         case .failed(let error): throw error
-        case .malformed(let code) where isAtEnd:
-            throw error(code, expat)
+        case .malformed(let code) where isAtEnd: throw error(code, expat)
         case .malformed(let code):
             rejection = code
             return true

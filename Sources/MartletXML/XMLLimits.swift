@@ -23,9 +23,8 @@ public struct XMLLimits: Hashable, Sendable {
 
     /// Creates limits. Numbers below 1 count as 1.
     public init(
-        depth: Int = 256, attributeCount: Int = 512, nameByteCount: Int = 1024,
-        valueByteCount: Int = 1 << 20, byteCount: Int = .max, nodeCount: Int = 1_000_000,
-        vocabularyByteCount: Int = 8 << 20
+        depth: Int = 256, attributeCount: Int = 512, nameByteCount: Int = 1024, valueByteCount: Int = 1 << 20,
+        byteCount: Int = .max, nodeCount: Int = 1_000_000, vocabularyByteCount: Int = 8 << 20
     ) {
         self.depth = depth
         self.attributeCount = attributeCount

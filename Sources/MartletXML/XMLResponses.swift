@@ -38,9 +38,7 @@ extension ResponseDecoder where Self == XMLResponseDecoder {
     /// An XML document.
     public static func xml(
         limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip
-    ) -> XMLResponseDecoder {
-        XMLResponseDecoder(limits: limits, doctype: doctype)
-    }
+    ) -> XMLResponseDecoder { XMLResponseDecoder(limits: limits, doctype: doctype) }
 }
 
 extension HTTPExchange {
@@ -110,9 +108,7 @@ extension ResponseBody {
             /// The next event; nil at the end of the document.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
-            ) async throws(any Error) -> XMLEvent? {
-                try await next()
-            }
+            ) async throws(any Error) -> XMLEvent? { try await next() }
         }
 
         /// Creates an iterator over the rest of the body.

@@ -44,9 +44,7 @@ public struct XMLTree: Hashable, Sendable {
         parser.feed(bytes)
         parser.finish()
         var builder = TreeBuilder(nodeLimit: bounded.sound.nodeCount)
-        while let event = try parser.next() {
-            try builder.append(event, at: parser.position)
-        }
+        while let event = try parser.next() { try builder.append(event, at: parser.position) }
         self = try builder.tree(at: parser.position)
     }
 
@@ -167,9 +165,7 @@ extension XMLTree {
         }
     }
 
-    private static func steps(_ path: String) -> [String] {
-        path.split(separator: "/").map(String.init)
-    }
+    private static func steps(_ path: String) -> [String] { path.split(separator: "/").map(String.init) }
 }
 
 /// Builds a tree from events.

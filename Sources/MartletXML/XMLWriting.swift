@@ -34,9 +34,7 @@ extension XMLTree {
     /// white space is added within the root element.
     ///
     /// - Throws: An ``XMLWritingError`` if no document can contain the tree; never for a tree that was read.
-    public func serialized() throws(XMLWritingError) -> String {
-        try XMLWriter.text(of: self)
-    }
+    public func serialized() throws(XMLWritingError) -> String { try XMLWriter.text(of: self) }
 }
 
 /// Writes a tree as text.
@@ -93,8 +91,7 @@ private struct XMLWriter {
             try write(node)
             output += "\n"
         case .text(let text) where text.unicodeScalars.allSatisfy(\.isSpaceInXML): break
-        case .text, .element:
-            throw fault(.invalidContent, "text or an element outside of the root element")
+        case .text, .element: throw fault(.invalidContent, "text or an element outside of the root element")
         }
     }
 
@@ -158,8 +155,7 @@ private struct XMLWriter {
         var result: [XMLNamespace] = []
         for namespace in element.namespaces {
             let prefix = namespace.prefix ?? ""
-            let isSound =
-                namespace.prefix.map { isName($0) && !namespace.name.isEmpty } ?? true
+            let isSound = namespace.prefix.map { isName($0) && !namespace.name.isEmpty } ?? true
             guard isSound, prefix != "xmlns", declared.updateValue(namespace.name, forKey: prefix) == nil,
                 (prefix == "xml") == (namespace.name == XMLNamespace.xml),
                 namespace.name != XMLNamespace.declarations
@@ -230,8 +226,7 @@ private struct XMLWriter {
 
     private func check(_ text: String) throws(XMLWritingError) {
         for scalar in text.unicodeScalars where !scalar.isAllowedInXML {
-            throw fault(
-                .invalidCharacter, "\(String(scalar).debugDescription) is not allowed in a document")
+            throw fault(.invalidCharacter, "\(String(scalar).debugDescription) is not allowed in a document")
         }
     }
 

@@ -25,11 +25,9 @@ struct BatchCommand: AsyncParsableCommand {
             has status 504 and the source "cache".
             """)
 
-    @Option(help: "How many requests run at a time.")
-    var parallel = 32
+    @Option(help: "How many requests run at a time.") var parallel = 32
 
-    @Option(
-        name: .customLong("connect-timeout"), help: "How many seconds opening a connection may take.")
+    @Option(name: .customLong("connect-timeout"), help: "How many seconds opening a connection may take.")
     var connectTimeout = 10.0
 
     @Option(
@@ -110,9 +108,7 @@ actor LineReader {
     private var isEnded = false
 
     /// Lines of at most so many bytes.
-    init(limit: Int) {
-        self.limit = limit
-    }
+    init(limit: Int) { self.limit = limit }
 
     /// The next line without its end; `nil` after the last. Empty lines are passed over.
     func next() async throws -> Line? {

@@ -106,8 +106,7 @@ struct BatchEngine: Sendable {
             options.timeouts?.connect = connectTimeout
             if !request.proxy.isEmpty { options.proxy = try proxy(request) }
             let body = request.body.map { HTTPBody.bytes($0, contentType: nil) } ?? .none
-            let exchange = try await session.send(
-                method, url, headers: fields, body: body, options: options)
+            let exchange = try await session.send(method, url, headers: fields, body: body, options: options)
             return BatchReply.line(request.sequence, exchange)
         } catch {
             return BatchReply.line(request.sequence, BatchFault(error))
@@ -193,14 +192,10 @@ struct BatchMember: Sendable {
     /// Its value.
     let value: JSONValue
 
-    private func wrong(_ type: String) -> BatchFault {
-        BatchFault(.other, "“\(name)” must be \(type)")
-    }
+    private func wrong(_ type: String) -> BatchFault { BatchFault(.other, "“\(name)” must be \(type)") }
 
     /// Whether it is null.
-    var isNull: Bool {
-        if case .null = value { true } else { false }
-    }
+    var isNull: Bool { if case .null = value { true } else { false } }
 
     /// A string.
     func string() throws(BatchFault) -> String {

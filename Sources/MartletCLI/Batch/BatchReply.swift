@@ -10,10 +10,7 @@ enum BatchReply {
             ("seq", sequence), ("ok", .bool(true)), ("status", .number(head.status)),
             ("reason", .latin1(head.reasonBytes)), ("headers", fields(head.fields)),
             ("body", .latin1(exchange.body)), ("url", .string(exchange.url.absoluteString)),
-            (
-                "interim",
-                .array(exchange.rawInterim.map { .array([.number($0.status), fields($0.fields)]) })
-            ),
+            ("interim", .array(exchange.rawInterim.map { .array([.number($0.status), fields($0.fields)]) })),
             ("source", .string(name(of: exchange.source))),
             ("trailers", exchange.rawTrailers.map(fields) ?? .array([])),
             ("timing", timing(exchange.metrics)),

@@ -4,9 +4,7 @@ import Martlet
 /// A request of a batch, read from its line.
 struct BatchRequest: Sendable {
     /// What is asked for.
-    enum Operation: String, Sendable {
-        case fetch, reset, stats
-    }
+    enum Operation: String, Sendable { case fetch, reset, stats }
 
     /// The number that the reply carries, as it was written; null while none was read.
     var sequence = JSONValue.null

@@ -16,9 +16,7 @@ struct JSONReader {
         return value
     }
 
-    private init(bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    private init(bytes: [UInt8]) { self.bytes = bytes }
 
     private func error(_ reason: String) -> JSONError { JSONError(reason: reason, offset: position) }
 

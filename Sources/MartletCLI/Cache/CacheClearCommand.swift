@@ -14,18 +14,13 @@ struct CacheClearCommand: AsyncParsableCommand {
 
     @ArgumentParser.OptionGroup var options: CacheOptions
 
-    @Argument(help: ArgumentHelp("Only the entries of these URLs.", valueName: "url"))
-    var urls: [String] = []
+    @Argument(help: ArgumentHelp("Only the entries of these URLs.", valueName: "url")) var urls: [String] = []
 
     mutating func run() async throws {
         let wanted = try await targets(urls)
         let notes = CacheNotes()
         let cache = try await options.open(notes)
-        if wanted.isEmpty {
-            try await clear(cache, notes)
-        } else {
-            try await clear(wanted, cache, notes)
-        }
+        if wanted.isEmpty { try await clear(cache, notes) } else { try await clear(wanted, cache, notes) }
     }
 
     private func clear(_ cache: DiskCache, _ notes: CacheNotes) async throws {
@@ -86,9 +81,7 @@ struct CacheClearing: Sendable {
         fileprivate let spellings: Set<String>
 
         init(_ url: HTTPURL, asIs: HTTPURL) {
-            let texts = [url, asIs].map { url in
-                CacheKey(of: url.absoluteString)?.url ?? url.absoluteString
-            }
+            let texts = [url, asIs].map { url in CacheKey(of: url.absoluteString)?.url ?? url.absoluteString }
             self.url = texts[0]
             spellings = Set(texts)
         }
@@ -106,9 +99,7 @@ struct CacheClearing: Sendable {
         }
 
         /// For programs.
-        var members: [(String, JSONValue)] {
-            [("entries", .number(entries)), ("bytes", .number(byteCount))]
-        }
+        var members: [(String, JSONValue)] { [("entries", .number(entries)), ("bytes", .number(byteCount))] }
     }
 
     /// What was removed of each target.

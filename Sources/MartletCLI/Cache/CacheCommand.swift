@@ -27,11 +27,9 @@ struct CacheCommand: ParsableCommand {
 
 /// The options that all commands about caches have.
 struct CacheOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The cache's folder.", valueName: "dir"))
-    var cache: String
+    @Option(help: ArgumentHelp("The cache's folder.", valueName: "dir")) var cache: String
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @Flag(help: "Print JSON.") var json = false
 
     mutating func validate() throws {
         guard !cache.isEmpty else { throw ValidationError("option --cache: takes a folder") }
@@ -121,8 +119,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
         let result = await Console.run { cache.verify() }
         // In an order that does not depend on the file system's.
         let damages = notes.damages.sorted { $0.file < $1.file }
-        try await Console.print(
-            options.json ? json(result, damages) : text(result, damages))
+        try await Console.print(options.json ? json(result, damages) : text(result, damages))
         let hasFailed = await CacheOptions.complain(notes.errors)
         if !damages.isEmpty { throw ExitStatus.checksum }
         if hasFailed { throw ExitStatus.readFailed }

@@ -44,9 +44,7 @@ struct DownloadBars: Sendable {
         let nameColumns = layout.map { widthOfNames($0, wanted: wanted) } ?? 0
         let shownLimit = max(1, size.rows - 1 - (total == nil ? 0 : 1))
         let shown = rows.count > shownLimit ? max(0, shownLimit - 1) : rows.count
-        var lines = zip(names, rows).prefix(shown).map { name, row in
-            line(name, row, layout, nameColumns)
-        }
+        var lines = zip(names, rows).prefix(shown).map { name, row in line(name, row, layout, nameColumns) }
         if shown < rows.count {
             lines.append(ColumnText.cut("and \(rows.count - shown) more", to: room, usesUnicode: usesUnicode))
         }

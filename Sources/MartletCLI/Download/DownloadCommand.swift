@@ -62,9 +62,7 @@ struct DownloadCommand: WordsCommand {
         var configuration = try await SessionPlan.configuration(
             for: options, group.global, usesTLS: usesTLS, jar: CookiePlan.makeJar(),
             asJSON: group.global.shownProgress == .json)
-        if let rate = group.download.rate {
-            configuration.bandwidth.total.down = .bytesPerSecond(rate)
-        }
+        if let rate = group.download.rate { configuration.bandwidth.total.down = .bytesPerSecond(rate) }
         // As browsers have: many files of many segments are to look like no attack.
         configuration.pool.connectionsPerHost = max(6, group.download.segments)
         return configuration
@@ -83,9 +81,7 @@ struct DownloadCommand: WordsCommand {
             default: break
             }
         }
-        if managed.plans.isEmpty, form.tellsPeople {
-            await screen.say("nothing is left to download")
-        }
+        if managed.plans.isEmpty, form.tellsPeople { await screen.say("nothing is left to download") }
     }
 
     /// What cannot be written to the directory, while the downloads go on.

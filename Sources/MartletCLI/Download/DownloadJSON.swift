@@ -191,9 +191,7 @@ struct DownloadForm: Hashable, Sendable {
     /// What the options ask for and the surroundings allow: without a terminal, or on one that cannot move its cursor,
     /// there are neither bars nor colours.
     /// - Parameter variable: The environment.
-    init(
-        _ global: GlobalOptions, isTerminal: Bool, usesUnicode: Bool, variable: (String) -> String?
-    ) {
+    init(_ global: GlobalOptions, isTerminal: Bool, usesUnicode: Bool, variable: (String) -> String?) {
         let canDraw = isTerminal && !["", "dumb"].contains(variable("TERM") ?? "")
         progress =
             switch global.progress {

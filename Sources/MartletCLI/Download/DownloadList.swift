@@ -22,9 +22,7 @@ enum DownloadList {
         for (index, line) in lines.enumerated() {
             let place = "\(name == "-" ? "standard input" : name), line \(index + 1)"
             guard let text = String(validating: line.last == 13 ? line.dropLast() : line, as: UTF8.self)
-            else {
-                throw UsageError("\(place): is not UTF-8")
-            }
+            else { throw UsageError("\(place): is not UTF-8") }
             let content = trimmed(text)
             guard let first = content.first, first != "#" else { continue }
             guard content.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 9 }) else {
@@ -81,10 +79,8 @@ enum DownloadList {
         case "checksum":
             guard entry.checksum == nil else { throw UsageError("\(place): a URL has one “checksum=”") }
             entry.checksum = try DownloadOptionTable.checksum(value, place)
-        case "header":
-            entry.headers.append((place, value))
-        default:
-            throw UsageError("\(place): “\(name)=” is none of out=, checksum= and header=")
+        case "header": entry.headers.append((place, value))
+        default: throw UsageError("\(place): “\(name)=” is none of out=, checksum= and header=")
         }
     }
 }
@@ -105,18 +101,14 @@ struct DownloadListEntry: Sendable {
 
 /// The downloads that run, and the means to stop all of them at once.
 actor DownloadRoster {
-    private enum Phase: Sendable {
-        case open, stopping, stopped
-    }
+    private enum Phase: Sendable { case open, stopping, stopped }
 
     private let starter: any DownloadStarting
     private let phase = NewestValue(Phase.open)
     private var running: [Int: Download] = [:]
 
     /// A roster of downloads that a starter has begun.
-    init(_ starter: any DownloadStarting) {
-        self.starter = starter
-    }
+    init(_ starter: any DownloadStarting) { self.starter = starter }
 
     /// Whether none is to begin any more.
     nonisolated var isStopping: Bool { phase.value != .open }
@@ -128,9 +120,7 @@ actor DownloadRoster {
     }
 
     /// Forgets one that is over.
-    func remove(_ number: Int) {
-        running[number] = nil
-    }
+    func remove(_ number: Int) { running[number] = nil }
 
     /// Stops all, and lets none begin any more; returns when that is done.
     func stop() async {
@@ -141,7 +131,5 @@ actor DownloadRoster {
     }
 
     /// Waits until all are stopped, or the task is cancelled.
-    nonisolated func untilStopped() async {
-        _ = await phase.next { $0 == .stopped }
-    }
+    nonisolated func untilStopped() async { _ = await phase.next { $0 == .stopped } }
 }

@@ -42,9 +42,8 @@ enum DownloadOptionTable {
             "rename", nil, "name the file “name (1).ext” where it is there already", \.download.collision,
             .rename),
         .toggle("remote-time", "R", "give the file the time of Last-Modified", \.download.keepsRemoteTime),
-        .value(
-            "checksum", nil, "NAME=HEX", "what the one URL must come to: sha256, sha512, sha1 or md5"
-        ) { (group, text) throws(UsageError) in
+        .value("checksum", nil, "NAME=HEX", "what the one URL must come to: sha256, sha512, sha1 or md5") {
+            (group, text) throws(UsageError) in
             guard group.download.checksum == nil else {
                 throw UsageError("option --checksum: goes with one URL; a list has a line for each")
             }
@@ -123,8 +122,7 @@ extension DownloadOptionTable {
     private static let shared =
         OptionTable.named(
             "url header user-agent referer globoff create-dirs max-filesize location-trusted max-redirs proto-redir"
-        )
-        + OptionTable.callers + OptionTable.cookies + OptionTable.named("retry-max-time connect-timeout")
+        ) + OptionTable.callers + OptionTable.cookies + OptionTable.named("retry-max-time connect-timeout")
         + OptionTable.connecting + OptionTable.proxy + OptionTable.security
         + OptionTable.named(
             "http1.1 silent show-error verbose no-buffer disable fail-early progress-bar progress-meter"
@@ -138,8 +136,7 @@ extension DownloadOptionTable {
         "connect-timeout": "how long opening a connection may take; 10 by default",
         "silent": "nothing on standard error",
         "verbose": "show what the session does, and every failure that passes",
-        "fail-early": "stop at the first file that fails",
-        "progress-bar": "bars; see below",
+        "fail-early": "stop at the first file that fails", "progress-bar": "bars; see below",
         "progress": "auto, bar, plain, json or none; see below",
     ]
 

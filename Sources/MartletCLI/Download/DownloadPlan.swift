@@ -43,9 +43,7 @@ struct DownloadPlan: Sendable {
             throw UsageError("no URL was given; try martlet download --help")
         }
         var plans: [DownloadPlan] = []
-        for entry in entries {
-            plans.append(try DownloadPlan(entry, group, number: plans.count + 1, caller))
-        }
+        for entry in entries { plans.append(try DownloadPlan(entry, group, number: plans.count + 1, caller)) }
         return plans
     }
 
@@ -60,8 +58,7 @@ struct DownloadPlan: Sendable {
             let path =
                 FilePath(output).isAbsolute
                 ? FilePath(output)
-                : wish.folder.map { FilePath($0) }
-                    .map { $0.pushing(FilePath(output)) } ?? FilePath(output)
+                : wish.folder.map { FilePath($0) }.map { $0.pushing(FilePath(output)) } ?? FilePath(output)
             guard let name = path.lastComponent, name.kind == .regular, !output.hasSuffix("/") else {
                 throw UsageError("“\(output)” names no file")
             }
@@ -197,9 +194,7 @@ struct DownloadAccess: Sendable {
     private static let secrets: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie]
 
     /// Who gets what of a command line with these downloads.
-    init(
-        _ plans: [DownloadPlan], _ group: TransferOptions, _ caller: CallerPlan
-    ) throws(UsageError) {
+    init(_ plans: [DownloadPlan], _ group: TransferOptions, _ caller: CallerPlan) throws(UsageError) {
         let alike = Dictionary(grouping: plans) { $0.url.absoluteForm }
         named = alike.compactMapValues { $0.count == 1 ? $0.first?.options : nil }
         urls = Set(alike.keys)

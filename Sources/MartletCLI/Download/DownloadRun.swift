@@ -39,9 +39,7 @@ struct DownloadRun: Sendable {
         let outcome = await follow(download)
         await roster.remove(plan.number)
         let isFinished = if case .finished = outcome { true } else { false }
-        if screen.showsEvents || !isFinished {
-            await screen.end(plan, outcome, of: download, since: start)
-        }
+        if screen.showsEvents || !isFinished { await screen.end(plan, outcome, of: download, since: start) }
         if isFinished { await starter.forget(download) }
         return outcome
     }

@@ -47,9 +47,7 @@ struct DownloadRunner: Sendable {
     private actor Signal {
         private(set) var number: Int32?
 
-        func note(_ number: Int32) {
-            self.number = number
-        }
+        func note(_ number: Int32) { self.number = number }
     }
 
     private func outcomes(_ roster: DownloadRoster) async -> [Int: DownloadOutcome] {
@@ -99,9 +97,7 @@ struct DownloadRunner: Sendable {
     }
 
     private func farewell(_ outcomes: [Int: DownloadOutcome]) async -> String? {
-        let left = plans.filter { plan in
-            if case .finished? = outcomes[plan.number] { false } else { true }
-        }
+        let left = plans.filter { plan in if case .finished? = outcomes[plan.number] { false } else { true } }
         guard !left.isEmpty else { return nil }
         return DownloadText(usesUnicode: Environment.speaksUTF8).resumption(
             left: left.map(\.url.redacted), of: plans.count, kept: await screen.keptByteCount,

@@ -55,8 +55,7 @@ struct DownloadText: Sendable {
     func outcome(_ outcome: DownloadOutcome, name: String, after elapsed: Duration, kept: UInt64) -> String? {
         switch outcome {
         case .finished(let result): return finished(result, elapsed)
-        case .failed(let error):
-            return failure(outcome, name, error.message, kept: error.keptByteCount ?? 0)
+        case .failed(let error): return failure(outcome, name, error.message, kept: error.keptByteCount ?? 0)
         case .outOfTime:
             return failure(outcome, name, "not complete within \(ProgressText.time(elapsed))", kept: kept)
         case .stopped: return nil
@@ -101,9 +100,7 @@ struct DownloadText: Sendable {
         if let stateFolder {
             return "martlet: stopped.\(amount) To go on: martlet download --state \(safe(stateFolder))"
         }
-        if left.count == count {
-            return "martlet: stopped.\(amount) To go on, run the same command again."
-        }
+        if left.count == count { return "martlet: stopped.\(amount) To go on, run the same command again." }
         let shown = left.prefix(20).map { "\n  \(safe($0))" }.joined()
         let more = left.count > 20 ? "\n  and \(left.count - 20) more" : ""
         return "martlet: stopped.\(amount) To go on, run the command again for what is left:\(shown)\(more)"
@@ -125,9 +122,7 @@ struct DownloadFigures: Sendable {
     private let row: DownloadRow
 
     /// The figures of a row.
-    init(_ row: DownloadRow) {
-        self.row = row
-    }
+    init(_ row: DownloadRow) { self.row = row }
 
     /// Hundredths; 100 only when all is there.
     static func percent(_ fraction: Double) -> String {
@@ -147,9 +142,7 @@ struct DownloadFigures: Sendable {
     }
 
     /// The bytes that are there, and how many there will be.
-    var amountOfTotal: String {
-        row.total.map { "\(amount) of \(ProgressText.size(Double($0)))" } ?? amount
-    }
+    var amountOfTotal: String { row.total.map { "\(amount) of \(ProgressText.size(Double($0)))" } ?? amount }
 
     /// Rate and time, or what keeps bytes from coming.
     var tail: String {
@@ -248,7 +241,5 @@ struct DownloadLine: Sendable {
     }
 
     /// Lets none begin any more.
-    mutating func stop() {
-        isStopped = true
-    }
+    mutating func stop() { isStopped = true }
 }

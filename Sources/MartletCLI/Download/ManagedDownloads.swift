@@ -101,17 +101,14 @@ actor ManagedDownloads: DownloadStarting {
     /// Adds what is new, in order. It is done also when the program is being stopped: what the command line names is in the
     /// directory then.
     func prepare() async {
-        for plan in new {
-            begun[plan.number] = await add(plan)
-        }
+        for plan in new { begun[plan.number] = await add(plan) }
         isPrepared.update { true }
     }
 
     private func add(_ plan: DownloadPlan) async -> Result<Download, any Error> {
         do {
             if makesFolders { try await plan.makeFolder() }
-            let id = try await manager.add(
-                plan.url.absoluteString, to: plan.target, options: plan.options)
+            let id = try await manager.add(plan.url.absoluteString, to: plan.target, options: plan.options)
             guard let download = manager.download(id) else { throw CancellationError() }
             return .success(download)
         } catch {
@@ -131,12 +128,8 @@ actor ManagedDownloads: DownloadStarting {
     }
 
     /// Where it cannot be forgotten, the next program tells it again.
-    func forget(_ download: Download) async {
-        try? await manager.remove(download.id)
-    }
+    func forget(_ download: Download) async { try? await manager.remove(download.id) }
 
     /// Lets others have the directory.
-    func close() async {
-        await manager.close()
-    }
+    func close() async { await manager.close() }
 }

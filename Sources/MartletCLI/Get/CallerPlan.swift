@@ -98,9 +98,7 @@ struct CallerIdentity: Sendable {
 
     private let proof: Proof
 
-    init(_ proof: Proof) {
-        self.proof = proof
-    }
+    init(_ proof: Proof) { self.proof = proof }
 
     private var credentials: Credentials {
         switch proof {
@@ -130,8 +128,7 @@ struct CallerIdentity: Sendable {
             if fields[.authorization] == nil { fields[.authorization] = "Basic \(text)" }
         case .bearer(let token):
             if fields[.authorization] == nil { fields[.authorization] = "Bearer \(token)" }
-        case .password:
-            return AuthenticationSettings(attemptLimit: 1) { _ in credentials }
+        case .password: return AuthenticationSettings(attemptLimit: 1) { _ in credentials }
         }
         return AuthenticationSettings()
     }
@@ -179,14 +176,10 @@ enum PasswordPrompt {
 /// The file that `SSLKEYLOGFILE` names for the secrets of connections. As in curl, one that cannot be written to fails no
 /// request.
 enum KeyLogPlan {
-    private static var name: String? {
-        Environment["SSLKEYLOGFILE"].flatMap { $0.isEmpty ? nil : $0 }
-    }
+    private static var name: String? { Environment["SSLKEYLOGFILE"].flatMap { $0.isEmpty ? nil : $0 } }
 
     /// The file; `nil` for none, and for one that cannot be appended to.
-    static var file: String? {
-        name.flatMap { KeyLogFile.fault(at: $0) == nil ? $0 : nil }
-    }
+    static var file: String? { name.flatMap { KeyLogFile.fault(at: $0) == nil ? $0 : nil } }
 
     /// Tells of a file that cannot be appended to.
     /// - Parameter asJSON: Whether programs read what is told.

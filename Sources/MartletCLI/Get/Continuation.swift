@@ -84,15 +84,12 @@ enum ContinuationAnswer: Hashable, Sendable {
             self = .refusal("the server has \(total) bytes, not \(offset) or more: cannot resume")
         case (200, _) where head.fields.firstValue(of: "content-length").flatMap({ UInt64($0) }) == offset:
             self = .complete
-        case (200, _):
-            self = .refusal("HTTP server doesn't seem to support byte ranges. Cannot resume.")
+        case (200, _): self = .refusal("HTTP server doesn't seem to support byte ranges. Cannot resume.")
         default:
             self = .refusal("the server answered \(head.status) to the request for a part: cannot resume")
         }
     }
 
     /// Whether it is of no use.
-    var isRefusal: Bool {
-        if case .refusal = self { true } else { false }
-    }
+    var isRefusal: Bool { if case .refusal = self { true } else { false } }
 }

@@ -36,9 +36,7 @@ struct DateText {
         return reader.read().map { HTTPDate(secondsSinceEpoch: $0) }
     }
 
-    private init(rest: Substring.UTF8View) {
-        self.rest = rest
-    }
+    private init(rest: Substring.UTF8View) { self.rest = rest }
 
     private mutating func read() -> Int64? {
         var before: UInt8?

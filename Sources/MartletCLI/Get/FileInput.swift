@@ -20,18 +20,14 @@ struct FileInput: AsyncSequence, Sendable {
             if offset > 0 { try descriptor.seek(offset: offset, from: .start) }
         }
 
-        deinit {
-            try? descriptor.close()
-        }
+        deinit { try? descriptor.close() }
     }
 
     struct Iterator: AsyncIteratorProtocol {
         fileprivate let input: FileInput
         private var file: Opened?
 
-        fileprivate init(_ input: FileInput) {
-            self.input = input
-        }
+        fileprivate init(_ input: FileInput) { self.input = input }
 
         mutating func next() async throws -> [UInt8]? {
             let (input, opened) = (input, file)

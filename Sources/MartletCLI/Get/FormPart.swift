@@ -12,9 +12,7 @@ struct FormPart: Hashable, Sendable {
     private typealias Scalars = Substring.UnicodeScalarView
 
     /// What a part is made of.
-    private enum Source {
-        case text, file, contents
-    }
+    private enum Source { case text, file, contents }
 
     /// The form of some parts. Blocks where they are standard input, or files whose contents are fields.
     /// - Parameter boundary: What a `Content-Type` of the caller's says that the parts are told apart by.
@@ -23,14 +21,11 @@ struct FormPart: Hashable, Sendable {
     ) throws(UsageError) -> HTTPBody {
         var additions: [(inout MultipartForm) -> Void] = []
         for part in parts { additions.append(try part.addition()) }
-        return .multipart(quoting: quoting, boundary: boundary) { form in
-            for add in additions { add(&form) }
+        return .multipart(quoting: quoting, boundary: boundary) { form in for add in additions { add(&form) }
         }
     }
 
-    private func fault(_ reason: String) -> UsageError {
-        UsageError("option -F: “\(text)”: \(reason)")
-    }
+    private func fault(_ reason: String) -> UsageError { UsageError("option -F: “\(text)”: \(reason)") }
 
     private func addition() throws(UsageError) -> (inout MultipartForm) -> Void {
         guard let mark = text.first("=") else { throw fault("there is no =") }
@@ -53,8 +48,7 @@ struct FormPart: Hashable, Sendable {
         guard rest.first != "," else { throw fault("several files in a part are not supported") }
         let (type, filename) = try attributes(&rest)
         switch source {
-        case .text:
-            return { $0.part(name, .text(value, contentType: type), filename: filename) }
+        case .text: return { $0.part(name, .text(value, contentType: type), filename: filename) }
         case .contents:
             let bytes = try InputFile.contents(of: value)
             return { $0.part(name, .bytes(bytes, contentType: type), filename: filename) }
@@ -190,8 +184,7 @@ struct FormData: Sendable {
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                 UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
+                UInt8(ascii: "_"), UInt8(ascii: "~"):
                 output.append(byte)
             case UInt8(ascii: " "): output.append(UInt8(ascii: "+"))
             default: output += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]

@@ -148,8 +148,7 @@ struct GetRunner: Sendable {
 /// reader of their own.
 struct GetCommand: WordsCommand {
     static let configuration = CommandConfiguration(
-        words: "get",
-        abstract: "Fetch URLs and print what they give, with curl's options.")
+        words: "get", abstract: "Fetch URLs and print what they give, with curl's options.")
 
     @Argument(parsing: .captureForPassthrough, help: "Options and URLs, in any order.")
     var words: [String] = []

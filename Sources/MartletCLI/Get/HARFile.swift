@@ -6,9 +6,7 @@ import SystemPackage
 /// The file of `--har`: a complete log after each transfer.
 actor HARFile {
     /// Why a request that another followed has no answer.
-    private struct StepFailure: Error, CustomStringConvertible {
-        var description: String
-    }
+    private struct StepFailure: Error, CustomStringConvertible { var description: String }
 
     private let name: String
     private let file: FileDescriptor
@@ -38,8 +36,7 @@ actor HARFile {
             } else {
                 let request = HTTPRequest(method: step.hop.method, url: step.hop.url.withoutUserInfo)
                 let error = StepFailure(description: step.hop.error?.rawValue ?? "no answer")
-                await write(
-                    log.append(HAREntry(failed: request, url: step.hop.url, error: error)))
+                await write(log.append(HAREntry(failed: request, url: step.hop.url, error: error)))
             }
         }
         if let exchange = report.exchange {

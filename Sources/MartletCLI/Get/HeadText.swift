@@ -43,9 +43,7 @@ enum HeadText {
     static func isSecret(_ name: some StringProtocol) -> Bool { secrets.contains(name.lowercased()) }
 
     private static func redacted(_ line: String) -> String {
-        guard let colon = line.firstIndex(of: ":"), isSecret(line[..<colon]) else {
-            return line
-        }
+        guard let colon = line.firstIndex(of: ":"), isSecret(line[..<colon]) else { return line }
         return "\(line[..<colon]): ***"
     }
 }
@@ -58,15 +56,11 @@ struct HeaderLines: Sendable {
     private(set) var omitted: Set<HTTPField.Name> = []
 
     /// Reads lines: `Name: value`, `Name;` for an empty value, `Name:` to leave a default out.
-    init(_ lines: [String]) throws(UsageError) {
-        for line in lines { try add(line) }
-    }
+    init(_ lines: [String]) throws(UsageError) { for line in lines { try add(line) } }
 
     /// Reads one more line.
     mutating func add(_ line: String) throws(UsageError) {
-        guard let mark = line.first(":", ";") else {
-            throw UsageError("option -H: “\(line)” has no colon")
-        }
+        guard let mark = line.first(":", ";") else { throw UsageError("option -H: “\(line)” has no colon") }
         let text = line[..<mark]
         guard let name = HTTPField.Name(String(text)) else {
             throw UsageError("option -H: “\(text)” is not a field name")
@@ -131,9 +125,7 @@ struct HeaderLines: Sendable {
 struct HeadsFile: Sendable {
     let name: String
 
-    init(_ name: String) {
-        self.name = name
-    }
+    init(_ name: String) { self.name = name }
 
     /// Makes the file, or empties it, for the heads of a group.
     func begin() async throws(UsageError) {
@@ -167,9 +159,7 @@ enum PassedHead: Sendable {
     case received(ResponseHead)
 
     /// What was sent; nil for an answer.
-    var sentBytes: [UInt8]? {
-        if case .sent(let bytes) = self { bytes } else { nil }
-    }
+    var sentBytes: [UInt8]? { if case .sent(let bytes) = self { bytes } else { nil } }
 
     /// What was received; nil for a request.
     var receivedBytes: [UInt8]? {
@@ -199,7 +189,5 @@ enum VerboseText {
     }
 
     /// What the cache did, where there is one.
-    static func cache(_ status: String?) -> String {
-        status.map { "* Cache-Status: \($0)\n" } ?? ""
-    }
+    static func cache(_ status: String?) -> String { status.map { "* Cache-Status: \($0)\n" } ?? "" }
 }

@@ -83,9 +83,7 @@ enum SessionPlan {
         if let file = options.revocationLists {
             tls.revocation = .lists(try readable(file, .revocationList, "--crlfile"))
         }
-        if let certificate = options.certificate {
-            tls.identity = try identity(certificate, options)
-        }
+        if let certificate = options.certificate { tls.identity = try identity(certificate, options) }
         return tls
     }
 
@@ -133,9 +131,7 @@ enum SessionPlan {
             }
         }
         let chain = try readable(name, .clientCertificate, "--cert")
-        if options.isPKCS12 {
-            return TLSIdentity(pkcs12: chain, passphrase: options.passphrase ?? password)
-        }
+        if options.isPKCS12 { return TLSIdentity(pkcs12: chain, passphrase: options.passphrase ?? password) }
         var key: PEMSource?
         if let file = options.privateKey { key = try readable(file, .clientCertificate, "--key") }
         return TLSIdentity(
@@ -206,8 +202,7 @@ enum ProxyPlan {
         guard let colon = text.first(":") else {
             throw UsageError("the proxy's user has no password: write USER:PASSWORD")
         }
-        return ProxyCredentials(
-            user: String(text[..<colon]), password: text.rest(behind: colon))
+        return ProxyCredentials(user: String(text[..<colon]), password: text.rest(behind: colon))
     }
 
     /// What TLS with an HTTPS proxy demands; `nil` for what it does by default.

@@ -37,14 +37,10 @@ struct SpeedWatch: Sendable {
     }
 
     /// There is a connection: from now on bytes can move.
-    mutating func begin(at now: ContinuousClock.Instant) {
-        samples = [Sample(instant: now, bytes: 0)]
-    }
+    mutating func begin(at now: ContinuousClock.Instant) { samples = [Sample(instant: now, bytes: 0)] }
 
     /// There is none any more: no time counts until there is another.
-    mutating func rest() {
-        samples = []
-    }
+    mutating func rest() { samples = [] }
 
     /// Notes how many bytes have moved since the connection was there, either way.
     /// - Returns: Whether that is too slow.
@@ -110,8 +106,7 @@ struct RetryPlan: Hashable, Sendable {
     private static let passingFailures: Set<ExitStatus> = [.timedOut, .unresolvedHost, .unresolvedProxy]
     /// Mistakes of this side: no try mends them.
     private static let ownFailures: Set<ExitStatus> = [
-        .usage, .malformedURL, .unsupportedScheme, .writeFailed, .readFailed, .interrupted,
-        .notInCache,
+        .usage, .malformedURL, .unsupportedScheme, .writeFailed, .readFailed, .interrupted, .notInCache,
     ]
 
     /// How long to wait for the next try; `nil` when there is none.

@@ -97,7 +97,5 @@ struct TimelinePicture: Sendable {
     }
 
     /// How many columns standard error has: those of its terminal, else what `COLUMNS` says, else 80.
-    static var terminalWidth: Int {
-        min(max(TerminalSize.current.columns, 40), 400)
-    }
+    static var terminalWidth: Int { min(max(TerminalSize.current.columns, 40), 400) }
 }

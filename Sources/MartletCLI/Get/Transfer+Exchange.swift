@@ -10,9 +10,7 @@ extension Transfer {
     func tryOnce(_ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?) async throws {
         guard options.reading != .events else { return try await readEvents(ledger, output) }
         let control = TransferControl(watcher: ledger.watcher)
-        try await watchingSpeed(of: control, ledger) {
-            try await exchange(control, ledger, output, meter)
-        }
+        try await watchingSpeed(of: control, ledger) { try await exchange(control, ledger, output, meter) }
     }
 
     private func exchange(
@@ -51,8 +49,7 @@ extension Transfer {
                     && !(offset != nil && response.head.status == 416)
                 let verdict = Verdict(
                     status: .refusedByStatus,
-                    message: "the requested URL returned error: \(response.head.status)"
-                )
+                    message: "the requested URL returned error: \(response.head.status)")
                 if isFailure, !options.keepsBodyOnFailure || offset != nil { throw verdict }
                 if response.head.status == 401, needsRewind(control, ledger.report) {
                     throw Verdict(

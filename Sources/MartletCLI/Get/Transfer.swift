@@ -92,8 +92,7 @@ struct Transfer: Sendable {
     private func fetch(_ ledger: TransferLedger, into output: BodyOutput) async throws {
         ledger.update { $0.file = output.path }
         let meter = output.path.map { path in
-            ProgressMeter(
-                form: global.shownProgress, name: path, url: plan.url.redacted)
+            ProgressMeter(form: global.shownProgress, name: path, url: plan.url.redacted)
         }
         try await Transfer.showing(meter) {
             do {
@@ -172,8 +171,7 @@ struct Transfer: Sendable {
             if global.tellsErrors, !global.isSilent, meter?.isJSON != true {
                 let left = options.retries.count - tries
                 await Console.complain(
-                    "martlet: \(problem); trying again in \(wait), \(left) more after that\n"
-                )
+                    "martlet: \(problem); trying again in \(wait), \(left) more after that\n")
             }
             try await Task.sleep(for: wait)
             try await output.restart()

@@ -29,9 +29,7 @@ final class TransferLedger: Sendable {
     }
 
     /// Changes it.
-    func update(_ change: (inout TransferReport) -> Void) {
-        state.withLock { change(&$0) }
-    }
+    func update(_ change: (inout TransferReport) -> Void) { state.withLock { change(&$0) } }
 
     /// Notes how many bytes have moved.
     /// - Returns: Whether the transfer is too slow.

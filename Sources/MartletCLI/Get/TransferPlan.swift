@@ -108,8 +108,7 @@ struct TransferPlan: Sendable {
 
     private init(
         number: Int, givenURL: String, url: HTTPURL, upload: String?, data: [UInt8]?, form: HTTPBody?,
-        destination: TransferOptions.Destination, group: TransferOptions,
-        caller: CallerPlan
+        destination: TransferOptions.Destination, group: TransferOptions, caller: CallerPlan
     ) throws(UsageError) {
         self.number = number
         self.givenURL = givenURL
@@ -174,9 +173,8 @@ struct TransferPlan: Sendable {
         var options = RequestOptions(
             timeouts: Timeouts(
                 connect: group.connectTimeout ?? .seconds(300), head: nil, idle: nil,
-                total: group.totalTimeout),
-            bodyLimit: group.sizeLimit.map { ByteCount($0) }, decompresses: group.isCompressed && !group.isRaw
-        )
+                total: group.totalTimeout), bodyLimit: group.sizeLimit.map { ByteCount($0) },
+            decompresses: group.isCompressed && !group.isRaw)
         options.version = group.version
         options.isRaw = group.isRaw
         if group.ignoresContentLength { options.ignoresContentLength = true }

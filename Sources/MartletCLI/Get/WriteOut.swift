@@ -12,9 +12,7 @@ struct WriteOut: Sendable {
     private let report: TransferReport
 
     /// For a transfer that is over.
-    init(_ report: TransferReport) {
-        self.report = report
-    }
+    init(_ report: TransferReport) { self.report = report }
 
     /// Whether a format asks what verifying the certificates gave.
     static func tellsVerification(_ format: String?) -> Bool {
@@ -41,8 +39,7 @@ struct WriteOut: Sendable {
                 case (.header, _): pieces[pieces.count - 1].text += header(name)
                 case (.variable, "stderr"): pieces.append(Piece(goesToStandardError: true, text: ""))
                 case (.variable, "stdout"): pieces.append(Piece(goesToStandardError: false, text: ""))
-                case (.variable, "onerror"):
-                    if report.status == .success { return (pieces, unknown) }
+                case (.variable, "onerror"): if report.status == .success { return (pieces, unknown) }
                 case (.variable, _):
                     if let value = value(of: name) {
                         pieces[pieces.count - 1].text += value.text
@@ -76,9 +73,7 @@ struct WriteOut: Sendable {
         return (isHeader ? .header : .variable, String(name))
     }
 
-    private func header(_ name: String) -> String {
-        report.head?.fields.firstValue(of: name) ?? ""
-    }
+    private func header(_ name: String) -> String { report.head?.fields.firstValue(of: name) ?? "" }
 
     /// The value of a variable; `nil` when there is none of that name.
     private func value(of name: String) -> WriteOutValue? {
@@ -102,14 +97,12 @@ struct WriteOut: Sendable {
     /// The variables of `%{json}`, in curl's order.
     static let names = [
         "content_type", "errormsg", "exitcode", "filename_effective", "ftp_entry_path", "http_code",
-        "http_connect",
-        "http_version",
-        "local_ip", "local_port", "method", "num_connects", "num_headers", "num_redirects",
-        "proxy_ssl_verify_result",
-        "redirect_url", "referer", "remote_ip", "remote_port", "response_code", "scheme", "size_download",
-        "size_header", "size_request", "size_upload", "speed_download", "speed_upload", "ssl_verify_result",
-        "time_appconnect", "time_connect", "time_namelookup", "time_pretransfer", "time_redirect",
-        "time_starttransfer", "time_total", "url", "url_effective", "urlnum",
+        "http_connect", "http_version", "local_ip", "local_port", "method", "num_connects", "num_headers",
+        "num_redirects", "proxy_ssl_verify_result", "redirect_url", "referer", "remote_ip", "remote_port",
+        "response_code", "scheme", "size_download", "size_header", "size_request", "size_upload",
+        "speed_download", "speed_upload", "ssl_verify_result", "time_appconnect", "time_connect",
+        "time_namelookup", "time_pretransfer", "time_redirect", "time_starttransfer", "time_total", "url",
+        "url_effective", "urlnum",
     ]
 
     /// The fields by lower-case name, each with all its values, in the order they came.

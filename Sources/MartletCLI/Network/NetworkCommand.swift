@@ -18,22 +18,18 @@ struct NetworkCommand: AsyncParsableCommand {
             103: with --once, the path is not satisfied
             """)
 
-    @Flag(help: "Print the present path, and end.")
-    var once = false
+    @Flag(help: "Print the present path, and end.") var once = false
 
-    @Flag(help: "Go on until interrupted, which is what happens without --once.")
-    var watch = false
+    @Flag(help: "Go on until interrupted, which is what happens without --once.") var watch = false
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @Flag(help: "Print JSON.") var json = false
 
     @Option(
         help: ArgumentHelp(
             "Tell whether this host can be reached; may be repeated.", valueName: "host[:port]"))
     var host: [String] = []
 
-    @Flag(help: "Make a connection to each host, port 443 unless it names another.")
-    var probe = false
+    @Flag(help: "Make a connection to each host, port 443 unless it names another.") var probe = false
 
     @Option(help: ArgumentHelp("The folder that tells what interfaces are.", valueName: "dir"))
     var sysfs = "/sys"
@@ -101,9 +97,7 @@ struct NetworkReport: Sendable {
     /// The hosts that were asked about, in order.
     var hosts: [(name: String, reachability: HostReachability)] = []
 
-    init(_ path: NetworkPath) {
-        self.path = path
-    }
+    init(_ path: NetworkPath) { self.path = path }
 
     /// For people: the path on one line, its interfaces and the hosts on lines of their own.
     var text: String {

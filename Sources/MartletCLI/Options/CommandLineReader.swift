@@ -48,17 +48,14 @@ struct CommandLineReader {
     {
         var letters = word.dropFirst()
         while let letter = letters.popFirst() {
-            guard let option = options[letter] else {
-                throw UsageError("option -\(letter): is unknown")
-            }
+            guard let option = options[letter] else { throw UsageError("option -\(letter): is unknown") }
             switch option.kind {
             case .value, .config:
                 // The value is what is left of the word, or else the next word.
                 try apply(
                     option, shown: "-\(letter)", rest: letters.isEmpty ? nil : String(letters), words, &index)
                 return
-            case .flag, .next, .refused:
-                try apply(option, shown: "-\(letter)", rest: nil, words, &index)
+            case .flag, .next, .refused: try apply(option, shown: "-\(letter)", rest: nil, words, &index)
             }
         }
     }
@@ -82,8 +79,7 @@ struct CommandLineReader {
             var next = OptionGroup()
             next.global = groups[groups.count - 1].global
             groups.append(next)
-        case .refused(let reason):
-            throw UsageError("option \(shown): \(reason)")
+        case .refused(let reason): throw UsageError("option \(shown): \(reason)")
         }
     }
 
@@ -209,7 +205,5 @@ struct UsageError: Error, Sendable, CustomStringConvertible {
     }
 
     /// Says on standard error what is wrong.
-    func tell() async {
-        await Console.complain("martlet: (\(status.code)) \(self)\n")
-    }
+    func tell() async { await Console.complain("martlet: (\(status.code)) \(self)\n") }
 }

@@ -43,9 +43,7 @@ enum ConfigFile {
         return lines
     }
 
-    private static func isBlank(_ character: Character) -> Bool {
-        character == " " || character == "\t"
-    }
+    private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
 
     private static func quoted(_ text: Substring, _ place: String) throws(UsageError) -> String {
         let escapes: [Character: Character] = ["n": "\n", "t": "\t", "r": "\r", "v": "\u{B}"]

@@ -41,19 +41,13 @@ struct CurlOption: Sendable {
 
     /// An option without a value that switches a setting on.
     static func flag(
-        _ name: String, _ letter: Character?, _ help: String,
-        _ setting: Setting<Bool>
-    ) -> CurlOption {
-        .flag(name, letter, help, setting, true)
-    }
+        _ name: String, _ letter: Character?, _ help: String, _ setting: Setting<Bool>
+    ) -> CurlOption { .flag(name, letter, help, setting, true) }
 
     /// An option without a value that switches a setting on; behind `--no-` it switches it off.
     static func toggle(
-        _ name: String, _ letter: Character?, _ help: String,
-        _ setting: Setting<Bool>
-    ) -> CurlOption {
-        .flag(name, letter, help, setting, true, opposite: false)
-    }
+        _ name: String, _ letter: Character?, _ help: String, _ setting: Setting<Bool>
+    ) -> CurlOption { .flag(name, letter, help, setting, true, opposite: false) }
 
     /// An option with a value.
     static func value(
@@ -66,8 +60,7 @@ struct CurlOption: Sendable {
     /// An option whose value is that of a setting.
     /// - Parameter read: Makes the setting of the text, and of the option as messages name it.
     static func value<Value>(
-        _ name: String, _ letter: Character?, _ valueName: String, _ help: String,
-        _ setting: Setting<Value>,
+        _ name: String, _ letter: Character?, _ valueName: String, _ help: String, _ setting: Setting<Value>,
         _ read: @escaping @Sendable (String, String) throws(UsageError) -> Value
     ) -> CurlOption {
         let shown = letter.map { "-\($0)" } ?? "--\(name)"
@@ -78,11 +71,8 @@ struct CurlOption: Sendable {
 
     /// An option whose value is that of a setting, as it is.
     static func value(
-        _ name: String, _ letter: Character?, _ valueName: String, _ help: String,
-        _ setting: Setting<String?>
-    ) -> CurlOption {
-        .value(name, letter, valueName, help) { $0[keyPath: setting] = $1 }
-    }
+        _ name: String, _ letter: Character?, _ valueName: String, _ help: String, _ setting: Setting<String?>
+    ) -> CurlOption { .value(name, letter, valueName, help) { $0[keyPath: setting] = $1 } }
 
     /// An option that is known, and refused.
     static func refused(_ name: String, _ letter: Character? = nil, _ reason: String) -> CurlOption {
@@ -169,11 +159,7 @@ extension CommandConfiguration {
     }
 }
 
-extension WordsCommand {
-    mutating func run() async throws {
-        try await Self.run(words)
-    }
-}
+extension WordsCommand { mutating func run() async throws { try await Self.run(words) } }
 
 /// How the words of a command are read.
 struct CommandWords: Sendable {

@@ -12,8 +12,7 @@ extension OptionTable {
             .value(
                 "max-redirs", nil, "NUMBER",
                 "how many redirects are followed; 50 by default, -1 for any number"
-            ) {
-                (group, text) throws(UsageError) in
+            ) { (group, text) throws(UsageError) in
                 if text == "-1" {
                     group.transfer.redirectLimit = nil
                 } else {
@@ -23,8 +22,7 @@ extension OptionTable {
             .value(
                 "proto-redir", nil, "LIST",
                 "schemes that redirects may lead to, as =https or -http; both by default"
-            ) {
-                (group, text) throws(UsageError) in
+            ) { (group, text) throws(UsageError) in
                 group.transfer.redirectSchemes = try SchemeList.applying(
                     text, to: group.transfer.redirectSchemes, "option --proto-redir")
             },
@@ -40,8 +38,7 @@ extension OptionTable {
     static let callers: [CurlOption] = [
         .value(
             "user", "u", "USER[:PASSWORD]", "who is calling; the password is asked for on a terminal",
-            \.transfer.user),
-        .toggle("basic", nil, "Basic for -u, the default", \.transfer.offersBasic),
+            \.transfer.user), .toggle("basic", nil, "Basic for -u, the default", \.transfer.offersBasic),
         .toggle("digest", nil, "Digest for -u", \.transfer.offersDigest),
         .flag("anyauth", nil, "the safest that the server offers for -u") {
             $0.transfer.offersBasic = true
@@ -65,8 +62,7 @@ extension OptionTable {
         .value(
             "cookie", "b", "DATA|FILE",
             "send cookies, 'name=value; …', or read them from a file and keep what comes"
-        ) {
-            (group, text) throws(UsageError) in
+        ) { (group, text) throws(UsageError) in
             if text.begins(with: "@") {
                 group.transfer.cookieFiles.append(text.rest(behind: text.startIndex))
             } else if text.first("=") != nil {
@@ -169,8 +165,7 @@ extension OptionTable {
         ),
         (
             "this part of proxies is not supported",
-            "preproxy proxy1.0 socks4 socks4a"
-                + " socks5-gssapi socks5-gssapi-nec socks5-gssapi-service"
+            "preproxy proxy1.0 socks4 socks4a" + " socks5-gssapi socks5-gssapi-nec socks5-gssapi-service"
                 + " proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile"
                 + " proxy-header proxy-key proxy-key-type proxy-negotiate proxy-ntlm proxy-pass"
                 + " proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert"

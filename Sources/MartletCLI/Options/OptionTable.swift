@@ -5,8 +5,7 @@ enum OptionTable {
     /// All of them.
     static let all =
         request + conditions + body + output + redirects + callers + cookies + retries + connection + proxy
-        + security
-        + caching + general + refused
+        + security + caching + general + refused
 
     /// The same, by name and letter.
     static let commandOptions = CommandOptions(all, usage: "martlet [get] [options] URL…")
@@ -18,17 +17,14 @@ enum OptionTable {
             \.transfer.method),
         .value(
             "header", "H", "LINE",
-            "a field: 'Name: value', 'Name;' for an empty one, 'Name:' for none, @FILE",
-            OptionValues.header),
+            "a field: 'Name: value', 'Name;' for an empty one, 'Name:' for none, @FILE", OptionValues.header),
         .toggle("head", "I", "ask for the head alone, and show it", \.transfer.isHead),
         .toggle("get", "G", "put the data into the query, and use GET", \.transfer.putsDataInQuery),
         .value(
             "user-agent", "A", "TEXT", "what User-Agent says; empty for none", \.transfer.userAgent,
             HeaderLines.checked),
         .value("referer", "e", "URL", "what Referer says") { (group, text) throws(UsageError) in
-            guard !text.hasSuffix(";auto") else {
-                throw UsageError("option -e: “;auto” is not supported")
-            }
+            guard !text.hasSuffix(";auto") else { throw UsageError("option -e: “;auto” is not supported") }
             group.transfer.referer = try HeaderLines.checked(text, "-e")
         },
         .value(
@@ -37,9 +33,7 @@ enum OptionTable {
         .value(
             "continue-at", "C", "OFFSET",
             "go on at this byte, and append to the file of -o; - for where the file ends"
-        ) { (group, text) throws(UsageError) in
-            group.transfer.continuation = try Continuation(text)
-        },
+        ) { (group, text) throws(UsageError) in group.transfer.continuation = try Continuation(text) },
         .toggle("compressed", nil, "ask for a content coding and undo it", \.transfer.isCompressed),
         .toggle("raw", nil, "undo neither chunks nor content coding", \.transfer.isRaw),
         .toggle(
@@ -71,9 +65,7 @@ enum OptionTable {
     private static let body: [CurlOption] = [
         .value(
             "data", "d", "DATA", "a form's data, or @FILE without its line breaks; several are joined by &"
-        ) {
-            $0.transfer.data.append(.data($1))
-        },
+        ) { $0.transfer.data.append(.data($1)) },
         .value("data-ascii", nil, "DATA") { $0.transfer.data.append(.data($1)) },
         .value("data-raw", nil, "DATA", "as -d, but @ means nothing") { $0.transfer.data.append(.raw($1)) },
         .value("data-binary", nil, "DATA", "as -d, but a file's line breaks stay") {
@@ -88,9 +80,7 @@ enum OptionTable {
         .value(
             "form", "F", "NAME=CONTENT",
             "a part of a form: NAME=TEXT, NAME=@FILE, NAME=<FILE; ;type= ;filename="
-        ) {
-            $0.transfer.form.append(FormPart(text: $1, isLiteral: false))
-        },
+        ) { $0.transfer.form.append(FormPart(text: $1, isLiteral: false)) },
         .value("form-string", nil, "NAME=TEXT", "as -F, but @, < and ; mean nothing") {
             $0.transfer.form.append(FormPart(text: $1, isLiteral: true))
         },
@@ -115,8 +105,7 @@ enum OptionTable {
             "-O under the name that the response proposes; never over a file that is there",
             \.transfer.heedsProposedNames),
         .flag(
-            "lines", nil, "write the body line by line, as soon as each is there", \.transfer.reading,
-            .lines),
+            "lines", nil, "write the body line by line, as soon as each is there", \.transfer.reading, .lines),
         .flag(
             "sse", nil, "read server-sent events, and write each as JSON on a line; connects again",
             \.transfer.reading, .events),
@@ -166,8 +155,7 @@ enum OptionTable {
         },
         .value(
             "speed-time", "y", "SECONDS", "the time of -Y, 30 by default; without -Y it means 1 byte a second"
-        ) {
-            (group, text) throws(UsageError) in
+        ) { (group, text) throws(UsageError) in
             group.transfer.speedTime = .seconds(try OptionValues.number(in: 0...31_536_000)(text, "-y"))
             if group.transfer.speedLimit == 0 { group.transfer.speedLimit = 1 }
         },
@@ -258,8 +246,7 @@ enum OptionTable {
             "the server's public key, or sha256//BASE64 with ; between several", \.transfer.pinnedKeys),
         .value(
             "crlfile", nil, "FILE", "revocation lists for each authority in the chain",
-            \.transfer.revocationLists),
-        .flag("tlsv1", "1", "", \.transfer.minimumTLS, .tls12),
+            \.transfer.revocationLists), .flag("tlsv1", "1", "", \.transfer.minimumTLS, .tls12),
         .flag("tlsv1.2", nil, "TLS 1.2 or later, the default", \.transfer.minimumTLS, .tls12),
         .flag("tlsv1.3", nil, "TLS 1.3 alone", \.transfer.minimumTLS, .tls13),
         .value(
@@ -281,9 +268,7 @@ enum OptionTable {
             \.global.harFile),
         .flag(
             "timeline", nil, "show when the parts of each transfer happened, on standard error",
-            \.global.showsTimeline),
-        .flag("no-buffer", "N") { _ in },
-        .flag("disable", "q") { _ in },
+            \.global.showsTimeline), .flag("no-buffer", "N") { _ in }, .flag("disable", "q") { _ in },
         .toggle(
             "parallel", "Z", "make all transfers at the same time, --parallel-max of them at most",
             \.global.isParallel),

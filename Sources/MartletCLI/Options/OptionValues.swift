@@ -164,14 +164,11 @@ enum OptionValues {
     static func pins(_ text: String) throws(UsageError) -> [PublicKeyPin] {
         var pins: [PublicKeyPin] = []
         do throws(TLSError) {
-            guard text.hasPrefix("sha256//") else {
-                return [try PublicKeyPin(of: .file(text))]
-            }
+            guard text.hasPrefix("sha256//") else { return [try PublicKeyPin(of: .file(text))] }
             for part in text.split(separator: ";") { pins.append(try PublicKeyPin(String(part))) }
         } catch {
             throw UsageError(
-                "option --pinnedpubkey: \(error)",
-                status: text.hasPrefix("sha256//") ? .usage : .pinMismatch)
+                "option --pinnedpubkey: \(error)", status: text.hasPrefix("sha256//") ? .usage : .pinMismatch)
         }
         return pins
     }
@@ -223,9 +220,7 @@ enum SchemeList {
 /// character of the two to `String`, which would not find the first.
 extension StringProtocol {
     /// Where a mark stands first.
-    func first(_ marks: Unicode.Scalar...) -> Index? {
-        unicodeScalars.firstIndex { marks.contains($0) }
-    }
+    func first(_ marks: Unicode.Scalar...) -> Index? { unicodeScalars.firstIndex { marks.contains($0) } }
 
     /// What is behind the mark at a place.
     func rest(behind mark: Index) -> String { String(self[unicodeScalars.index(after: mark)...]) }

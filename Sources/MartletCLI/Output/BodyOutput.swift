@@ -125,8 +125,7 @@ actor BodyOutput {
         if let file { return file }
         let path = proposedPath ?? path
         let makesFolders = makesFolders
-        let mode: FileDescriptor.OpenOptions =
-            appends ? .append : mayReplace ? .truncate : .exclusiveCreate
+        let mode: FileDescriptor.OpenOptions = appends ? .append : mayReplace ? .truncate : .exclusiveCreate
         let (opened, end) = try await Console.write(to: path) {
             let file = try FileDescriptor.output(path, mode, makesFolders: makesFolders)
             // What is no plain file has no end to begin at.

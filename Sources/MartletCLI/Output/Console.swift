@@ -24,9 +24,7 @@ enum Console {
     }
 
     /// Writes a text to standard output.
-    static func write(_ text: String) async throws(OutputError) {
-        try await write(Array(text.utf8))
-    }
+    static func write(_ text: String) async throws(OutputError) { try await write(Array(text.utf8)) }
 
     /// Prints; that nobody reads any more ends the program without a word.
     static func print(_ text: String) async throws(ExitStatus) {
@@ -45,9 +43,7 @@ enum Console {
     }
 
     /// Writes a text to standard error behind what is being written, and does not wait for it: ``flush()`` does.
-    static func post(_ text: String) {
-        errors.submit { try? writeToErrors(text) }
-    }
+    static func post(_ text: String) { errors.submit { try? writeToErrors(text) } }
 
     /// Returns when what was handed over so far is written.
     static func flush() async {
@@ -108,9 +104,7 @@ enum Console {
     /// Runs something that blocks, and may fail, on one of the threads for files.
     static func attempt<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
-    ) async throws(Failure) -> Value {
-        try await files.run { Result(catching: body) }.get()
-    }
+    ) async throws(Failure) -> Value { try await files.run { Result(catching: body) }.get() }
 }
 
 /// Output that could not be written.

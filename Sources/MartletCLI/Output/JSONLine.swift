@@ -28,17 +28,13 @@ extension JSONValue {
     }
 
     /// A string, or nothing but null.
-    static func optional(_ text: String?) -> JSONValue {
-        text.map { .string($0) } ?? .null
-    }
+    static func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
 
     /// A whole number.
     static func number(_ number: some FixedWidthInteger) -> JSONValue { JSONValue(number) }
 
     /// A number as it is written; null for a text that is none.
-    static func number(_ text: String) -> JSONValue {
-        JSONNumber(text: text).map { .number($0) } ?? .null
-    }
+    static func number(_ text: String) -> JSONValue { JSONNumber(text: text).map { .number($0) } ?? .null }
 
     /// Bytes as a string: each is the character of its number.
     static func latin1(_ bytes: [UInt8]) -> JSONValue { .string(ByteText.latin1(bytes[...])) }

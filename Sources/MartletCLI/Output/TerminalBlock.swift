@@ -111,9 +111,7 @@ enum TerminalText {
 /// combine.
 enum ColumnText {
     /// How many columns a text takes.
-    static func width(_ text: some StringProtocol) -> Int {
-        text.unicodeScalars.reduce(0) { $0 + width($1) }
-    }
+    static func width(_ text: some StringProtocol) -> Int { text.unicodeScalars.reduce(0) { $0 + width($1) } }
 
     /// A text of unknown origin as it may stand in a line: what could command the terminal as its number, in ASCII where
     /// no more is spoken.
@@ -179,8 +177,7 @@ enum ColumnText {
     private static let wideRanges: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x4DBF, 0x4E00...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3,
         0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6,
-        0x16FE0...0x18DFF,
-        0x1AFF0...0x1B2FF, 0x1F200...0x1F2FF, 0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1FAFF,
-        0x20000...0x3FFFD,
+        0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF, 0x1F200...0x1F2FF, 0x1F300...0x1F64F, 0x1F680...0x1F6FF,
+        0x1F900...0x1FAFF, 0x20000...0x3FFFD,
     ]
 }

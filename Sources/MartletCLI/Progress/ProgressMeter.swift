@@ -53,9 +53,7 @@ final class ProgressMeter: Sendable {
     }
 
     /// Says that the transfer begins, ahead of all else that is told of it.
-    func begin() async {
-        if isJSON { await Console.complain(event("start", snapshot())) }
-    }
+    func begin() async { if isJSON { await Console.complain(event("start", snapshot())) } }
 
     /// Draws until it is cancelled.
     func run() async {

@@ -29,9 +29,7 @@ struct ProgressText: Sendable {
     }
 
     /// A line of its own, for files and pipes.
-    func line(_ state: State) -> String {
-        "\(name): \(figures(state))"
-    }
+    func line(_ state: State) -> String { "\(name): \(figures(state))" }
 
     /// The last line.
     func total(_ state: State, failed: Bool) -> String {
@@ -70,9 +68,7 @@ struct ProgressText: Sendable {
         return parts.joined(separator: "  ")
     }
 
-    private func fitted(_ text: String) -> String {
-        String(text.prefix(max(1, width - 1)))
-    }
+    private func fitted(_ text: String) -> String { String(text.prefix(max(1, width - 1))) }
 
     /// A name cut in the middle.
     private func shortened(_ name: String, to limit: Int) -> String {
@@ -133,7 +129,5 @@ struct RateWindow: Sendable {
     }
 
     /// For how long nothing has moved.
-    func stall(at time: Duration) -> Duration {
-        max(.zero, time - lastAdvance)
-    }
+    func stall(at time: Duration) -> Duration { max(.zero, time - lastAdvance) }
 }

@@ -5,8 +5,7 @@ import Martlet
 /// `martlet queue add`: writes a request down and prints its number.
 struct QueueAddCommand: WordsCommand {
     static let configuration = CommandConfiguration(
-        words: "queue add",
-        abstract: "Write a request down, to be sent later, and print its number.")
+        words: "queue add", abstract: "Write a request down, to be sent later, and print its number.")
 
     @Argument(parsing: .captureForPassthrough, help: "Options and a URL, in any order.")
     var words: [String] = []
@@ -98,11 +97,9 @@ enum QueueAddOptionTable {
     ]
 
     private static let helps: [String: String] = [
-        "head": "ask for the head alone",
-        "user": "who is calling; it is not stored",
+        "head": "ask for the head alone", "user": "who is calling; it is not stored",
         "oauth2-bearer": "a Bearer token; it is not stored",
-        "upload-file": "put a file; - for standard input",
-        "silent": "no notes, and no errors",
+        "upload-file": "put a file; - for standard input", "silent": "no notes, and no errors",
     ]
 
     private static let shared = OptionTable.named(
@@ -173,9 +170,7 @@ struct QueueDecision: ParsableArguments {
 
     /// Does something with each request.
     /// - Throws: The exit code of the first that it could not be done with; it is done with the others all the same.
-    func forEach(
-        _ body: @Sendable (OfflineQueue, OfflineID) async throws -> Void
-    ) async throws(ExitStatus) {
+    func forEach(_ body: @Sendable (OfflineQueue, OfflineID) async throws -> Void) async throws(ExitStatus) {
         let ids = ids
         let failures = try await options.open { queue in
             var failures: [UsageError] = []

@@ -32,8 +32,7 @@ struct QueueOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The queue's folder; $XDG_STATE_HOME/martlet/queue or ~/.local/state/martlet/queue by default.",
-            valueName: "dir"))
-    var queue: String?
+            valueName: "dir")) var queue: String?
 
     /// The same for the commands whose options are read as those of `get`.
     static let directory = CurlOption.value(
@@ -63,9 +62,7 @@ struct QueueDropCommand: AsyncParsableCommand {
 
     @ArgumentParser.OptionGroup var decision: QueueDecision
 
-    mutating func run() async throws {
-        try await decision.forEach { queue, id in try await queue.drop(id) }
-    }
+    mutating func run() async throws { try await decision.forEach { queue, id in try await queue.drop(id) } }
 }
 
 /// `martlet queue retry`: lets dead and uncertain requests be sent again.
@@ -79,9 +76,7 @@ struct QueueRetryCommand: AsyncParsableCommand {
 
     @ArgumentParser.OptionGroup var decision: QueueDecision
 
-    mutating func run() async throws {
-        try await decision.forEach { queue, id in try await queue.retry(id) }
-    }
+    mutating func run() async throws { try await decision.forEach { queue, id in try await queue.retry(id) } }
 }
 
 /// Where queues are, and how they are opened.

@@ -75,9 +75,7 @@ enum QueueEventJSON {
         case .submitted(let ticket): line("submitted", ticket)
         case .attempt(let ticket, let number): line("attempt", ticket, [("number", .number(number))])
         case .delivered(let ticket, let answer):
-            line(
-                "delivered", ticket,
-                members(answer.statusCode, answer.response.headerFields, answer.body))
+            line("delivered", ticket, members(answer.statusCode, answer.response.headerFields, answer.body))
         case .postponed(let ticket, let wait):
             line(
                 "postponed", ticket,
@@ -133,9 +131,7 @@ enum QueueEventJSON {
 
     private static func line(
         _ event: String, _ ticket: OfflineTicket, _ rest: [(String, JSONValue)] = []
-    ) -> String {
-        JSONLine.text(.members([("event", .string(event))] + members(ticket) + rest))
-    }
+    ) -> String { JSONLine.text(.members([("event", .string(event))] + members(ticket) + rest)) }
 
     private static func line(_ event: String, _ path: String, _ reason: String) -> String {
         JSONLine.text(
@@ -168,9 +164,7 @@ struct QueueTally: Hashable, Sendable {
     /// - Parameters:
     ///   - pending: The number of requests that wait.
     ///   - resting: The number of dead and uncertain requests in the queue, those of earlier runs included.
-    func left(pending: Int, resting: Int) -> Int {
-        pending + max(0, resting - dead - uncertain - expired)
-    }
+    func left(pending: Int, resting: Int) -> Int { pending + max(0, resting - dead - uncertain - expired) }
 
     /// What the program exits with: what needs somebody comes before what needs time.
     /// - Parameter left: The number of requests that are left, see ``left(pending:resting:)``.
@@ -191,9 +185,8 @@ struct QueueTally: Hashable, Sendable {
         JSONLine.text(
             .members([
                 ("event", .string("ended")), ("exit", .number(status.code)),
-                ("delivered", .number(delivered)), ("dead", .number(dead)),
-                ("uncertain", .number(uncertain)), ("expired", .number(expired)),
-                ("unreadable", .number(unreadable)), ("left", .number(left)),
+                ("delivered", .number(delivered)), ("dead", .number(dead)), ("uncertain", .number(uncertain)),
+                ("expired", .number(expired)), ("unreadable", .number(unreadable)), ("left", .number(left)),
             ]))
     }
 }

@@ -14,8 +14,7 @@ struct QueueListCommand: AsyncParsableCommand {
 
     @ArgumentParser.OptionGroup var options: QueueOptions
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @Flag(help: "Print JSON.") var json = false
 
     mutating func run() async throws {
         if let path = try? QueueDirectory.path(options.queue),

@@ -7,8 +7,7 @@ struct QueueRunCommand: WordsCommand {
         words: "queue run",
         abstract: "Send what is there, until SIGINT or SIGTERM, or until nothing is left to send.")
 
-    @Argument(parsing: .captureForPassthrough, help: "Options, in any order.")
-    var words: [String] = []
+    @Argument(parsing: .captureForPassthrough, help: "Options, in any order.") var words: [String] = []
 
     static func run(_ words: [String]) async throws {
         try await CommandWords(
@@ -101,20 +100,17 @@ enum QueueRunOptionTable {
             "who is calling, where all that waits goes to one origin; the password is asked for on a terminal",
         "oauth2-bearer": "a Bearer token, where all that waits goes to one origin",
         "cookie": "send cookies, where all that waits goes to one origin; or read them from a file",
-        "netrc-optional": "the same",
-        "location": "follow redirects, the default; --no-location does not",
+        "netrc-optional": "the same", "location": "follow redirects, the default; --no-location does not",
         "connect-timeout": "how long opening a connection may take; 10 by default",
-        "max-time": "how long a try may take",
-        "verbose": "show what the session does, on standard error",
+        "max-time": "how long a try may take", "verbose": "show what the session does, on standard error",
         "silent": "nothing on standard error",
     ]
 
     private static let shared =
         OptionTable.callers + OptionTable.cookies
         + OptionTable.named("location max-redirs proto-redir connect-timeout max-time")
-        + OptionTable.connecting + OptionTable.named("expect100-timeout")
-        + OptionTable.proxy + OptionTable.security
-        + OptionTable.named("silent show-error verbose disable version help config")
+        + OptionTable.connecting + OptionTable.named("expect100-timeout") + OptionTable.proxy
+        + OptionTable.security + OptionTable.named("silent show-error verbose disable version help config")
 
     private static let reasons: [(reason: String, options: [CurlOption])] = [
         (
@@ -156,9 +152,7 @@ struct QueueRunner: Sendable {
         let printing = Task { await print(events, end) }
         let draining =
             wish.endsWhenEmpty
-            ? Task { [queue] in
-                if (try? await queue.drained) != nil { end.yield() }
-            } : nil
+            ? Task { [queue] in if (try? await queue.drained) != nil { end.yield() } } : nil
         for await _ in ends { break }
         await queue.close()
         draining?.cancel()

@@ -36,9 +36,7 @@ struct QueueSecrets: Sendable {
 
     /// The one origin that requests wait for; `nil` where none do, or nothing is for one origin.
     /// - Throws: A ``UsageError`` where there are several.
-    func origin(
-        ofQueue path: FilePath, _ global: GlobalOptions
-    ) async throws(UsageError) -> HTTPURL.Origin? {
+    func origin(ofQueue path: FilePath, _ global: GlobalOptions) async throws(UsageError) -> HTTPURL.Origin? {
         guard let option else { return nil }
         let origins = try await QueueDirectory.withIdleQueue(path, global: global) { queue in
             Set(await queue.entries.filter(\.isWaiting).map(\.ticket.url.origin))

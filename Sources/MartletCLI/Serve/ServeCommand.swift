@@ -11,14 +11,11 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: "ROUTES:\n"
             + StandardRoutes.list.map { "\($0.path): \($0.purpose)" }.joined(separator: "\n"))
 
-    @Argument(help: "The folder whose files are below /files/.")
-    var directory: String?
+    @Argument(help: "The folder whose files are below /files/.") var directory: String?
 
-    @Option(help: "The port; a free one by default.")
-    var port = 0
+    @Option(help: "The port; a free one by default.") var port = 0
 
-    @Flag(help: "Speak TLS, with a certificate of a throw-away authority.")
-    var tls = false
+    @Flag(help: "Speak TLS, with a certificate of a throw-away authority.") var tls = false
 
     @Option(help: ArgumentHelp("Write the authority's certificate to this file.", valueName: "file"))
     var caOut: String?

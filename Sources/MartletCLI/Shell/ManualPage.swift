@@ -6,13 +6,10 @@ enum ManualPage {
     /// The page, in the language of `man`.
     static var text: String {
         var lines = [
-            ".TH MARTLET 1 \"\" \"martlet \(martletVersion)\" \"User Commands\"",
-            ".SH NAME", "martlet \\- \(escaped(MartletCommand.configuration.abstract))",
-            ".SH SYNOPSIS",
+            ".TH MARTLET 1 \"\" \"martlet \(martletVersion)\" \"User Commands\"", ".SH NAME",
+            "martlet \\- \(escaped(MartletCommand.configuration.abstract))", ".SH SYNOPSIS",
         ]
-        for section in OptionSection.all {
-            lines += [".B \(escaped(section.options.usage))", ".br"]
-        }
+        for section in OptionSection.all { lines += [".B \(escaped(section.options.usage))", ".br"] }
         lines += [".B martlet COMMAND", ".SH COMMANDS"]
         for (name, purpose) in OptionSection.commands {
             lines += [".TP", ".B \(escaped(name))", escaped(purpose)]
@@ -80,9 +77,7 @@ struct ManualCommand: AsyncParsableCommand {
         commandName: "manual",
         abstract: "Print the manual page: martlet manual | man -l -, or into share/man/man1/martlet.1.")
 
-    mutating func run() async throws {
-        try await Console.print(ManualPage.text)
-    }
+    mutating func run() async throws { try await Console.print(ManualPage.text) }
 }
 
 /// A command whose options are in a table, as manuals and shells are told of it.

@@ -55,9 +55,8 @@ enum ShellCompletions: String, CaseIterable, Sendable {
     }
 
     private static func names(_ section: OptionSection) -> String {
-        section.listed.flatMap { option in
-            ["--\(option.name)"] + (option.letter.map { ["-\($0)"] } ?? [])
-        }.joined(separator: " ")
+        section.listed.flatMap { option in ["--\(option.name)"] + (option.letter.map { ["-\($0)"] } ?? []) }
+            .joined(separator: " ")
     }
 
     private static var fishScript: String {
@@ -98,8 +97,7 @@ struct CompletionsCommand: AsyncParsableCommand {
         abstract:
             "Print what makes a shell complete commands and options: source <(martlet completions bash).")
 
-    @Argument(help: "bash, zsh or fish.")
-    var shell: String
+    @Argument(help: "bash, zsh or fish.") var shell: String
 
     mutating func validate() throws {
         guard ShellCompletions(rawValue: shell) != nil else {

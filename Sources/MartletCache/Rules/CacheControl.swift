@@ -64,9 +64,7 @@ package struct CacheControl: Equatable, Sendable {
     package var isNoCache: Bool { noCache == .response }
 
     /// The fields that must not be served without validation, in lower case.
-    package var fieldsToValidate: [String] {
-        if case .fields(let names) = noCache { names } else { [] }
-    }
+    package var fieldsToValidate: [String] { if case .fields(let names) = noCache { names } else { [] } }
 
     /// Whether a stale response must not be used: `must-revalidate`, `proxy-revalidate`, `no-cache`, and a field that
     /// cannot be read.

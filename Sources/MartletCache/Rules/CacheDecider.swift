@@ -49,9 +49,7 @@ struct CacheDecider {
             return network(reason, staleOnError: isBridged ? best : nil)
         }
         let plan = plan(reason, matching: matching ?? [best], isErrorBridged: isBridged)
-        if request.mode == .cacheThenNetwork {
-            return .serveThenValidate(answer(best, freshness), plan)
-        }
+        if request.mode == .cacheThenNetwork { return .serveThenValidate(answer(best, freshness), plan) }
         if !isUnwanted, mayServeWhileRevalidating(freshness, control) {
             return .serveStaleWhileRevalidating(answer(best, freshness), plan)
         }
@@ -160,9 +158,7 @@ package enum CacheDecision: Equatable, Sendable {
     ///   - policy: what the cache does beyond what messages ask for.
     package init(
         _ request: CacheRequest, variants: [StoredVariant], now: WallTime, policy: CachePolicy = CachePolicy()
-    ) {
-        self = CacheDecider(request: request, variants: variants, now: now, policy: policy).decide()
-    }
+    ) { self = CacheDecider(request: request, variants: variants, now: now, policy: policy).decide() }
 
     /// The validation that it asks for, at once or behind an answer.
     var validation: ValidationPlan? {

@@ -63,9 +63,7 @@ package final class CacheRequest: Sendable {
 struct RequestMarks: OptionSet, Sendable {
     let rawValue: UInt8
 
-    init(rawValue: UInt8) {
-        self.rawValue = rawValue
-    }
+    init(rawValue: UInt8) { self.rawValue = rawValue }
 
     static let authorization = RequestMarks(rawValue: 1)
     static let range = RequestMarks(rawValue: 2)

@@ -156,9 +156,7 @@ package struct MessageDates: Equatable, Sendable {
     static func single(_ name: String, in fields: FieldBlock, now: HTTPDate) -> Int64? {
         let values = fields.rawValues(of: name)
         guard let first = values.first, first.count <= 64, values.dropFirst().allSatisfy({ $0 == first })
-        else {
-            return nil
-        }
+        else { return nil }
         return HTTPDate(ByteText.string(first), now: now, ignoresCase: true)?.secondsSinceEpoch
     }
 

@@ -70,8 +70,7 @@ package enum StatusRule {
     package static func isUnderstood(_ status: Int) -> Bool {
         switch status {
         case 200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 406, 409, 410, 411, 414,
-            415, 421,
-            422, 451, 500, 501, 502, 503, 504:
+            415, 421, 422, 451, 500, 501, 502, 503, 504:
             true
         default: false
         }

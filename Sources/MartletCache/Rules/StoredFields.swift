@@ -6,15 +6,13 @@ enum StoredFields {
     /// The fields that concern a connection or a proxy, and never a stored response.
     private static let hopByHop: Set<String> = [
         "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade",
-        "proxy-authenticate",
-        "proxy-authentication-info", "proxy-authorization", "trailer",
+        "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "trailer",
     ]
     /// The fields that the use of a response depends on: a `Connection` field that names one, and so would have it
     /// forgotten, makes the response doubtful (RFC 9110 §7.6.1).
     private static let needed: Set<String> = [
         "cache-control", "vary", "date", "age", "expires", "etag", "last-modified", "content-type",
-        "content-encoding",
-        "content-range", "content-location", "location", "pragma",
+        "content-encoding", "content-range", "content-location", "location", "pragma",
     ]
 
     /// The names, in lower case, that `Connection` lists.
@@ -44,9 +42,7 @@ enum StoredFields {
             if isChunked, name == "content-length" { continue }
             kept.append(name: fields.name(at: index), value: fields.value(at: index))
         }
-        if !hasDate {
-            kept.append(name: "Date", value: HTTPDate(secondsSinceEpoch: received.seconds).text)
-        }
+        if !hasDate { kept.append(name: "Date", value: HTTPDate(secondsSinceEpoch: received.seconds).text) }
         return kept
     }
 
@@ -128,8 +124,7 @@ enum SelectedValue: Equatable {
         case "accept-encoding", "accept-charset":
             return .value(members(lines).sorted().joined(separator: ","))
         case "accept-language": return .value(members(lines).joined(separator: ","))
-        default:
-            return .value(lines.map { ByteText.latin1(ByteClass.trimmed($0)) }.joined(separator: ", "))
+        default: return .value(lines.map { ByteText.latin1(ByteClass.trimmed($0)) }.joined(separator: ", "))
         }
     }
 

@@ -71,9 +71,7 @@ extension CacheDigest {
             }
         }
 
-        mutating func update(_ text: String.UTF8View) {
-            for byte in text { update(byte) }
-        }
+        mutating func update(_ text: String.UTF8View) { for byte in text { update(byte) } }
 
         private mutating func update(_ byte: UInt8) {
             pending |= UInt64(byte) << (8 &* (count & 7))
@@ -132,9 +130,7 @@ struct BlockChecksums: Equatable, Sendable {
     init() {}
 
     /// As they were stored.
-    init(values: [UInt32]) {
-        self.values = values
-    }
+    init(values: [UInt32]) { self.values = values }
 
     /// How many a body of that length has.
     static func count(of byteCount: UInt64) -> UInt64 {

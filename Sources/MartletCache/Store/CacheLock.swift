@@ -18,9 +18,7 @@ final class CacheLock: Sendable {
     /// wait for another process.
     private let file = Mutex<OpenFile?>(nil)
 
-    init(_ folder: CacheFolder) {
-        self.folder = folder
-    }
+    init(_ folder: CacheFolder) { self.folder = folder }
 
     /// Whether another process has kept the lock for longer than storing takes: nothing that a response needs may wait for
     /// the folder. It takes no time.

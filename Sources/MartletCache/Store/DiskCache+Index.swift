@@ -132,9 +132,7 @@ extension DiskCache {
         var offset: UInt64 = 0
         while offset < reader.byteCount {
             guard let bytes = try? reader.read(at: offset, limit: EntryReader.readLimit), !bytes.isEmpty
-            else {
-                return false
-            }
+            else { return false }
             offset += UInt64(bytes.count)
         }
         return true

@@ -13,14 +13,10 @@ extension DiskCache {
 
     /// Notes that an entry was used which answered from elsewhere, so that it does not go as if nobody had asked for it. It
     /// takes no time.
-    func noteUse(ofEntry name: EntryName) {
-        state.withLock { _ = $0.index.touch(name) }
-    }
+    func noteUse(ofEntry name: EntryName) { state.withLock { _ = $0.index.touch(name) } }
 
     /// All variants of a key, none of which counts as used until ``noteUse(of:)`` says so.
-    package func variants(of key: CacheKey) -> [EntryReader] {
-        readers(of: key) { open($0) }
-    }
+    package func variants(of key: CacheKey) -> [EntryReader] { readers(of: key) { open($0) } }
 
     /// The variants of a key, none of which counts as used, where finding them waits for no disk; `nil` where it might, or
     /// where something is wrong with them, which ``variants(of:)`` sees to.
@@ -56,9 +52,7 @@ extension DiskCache {
     }
 
     private func touch(_ reader: EntryReader) {
-        state.withLock { state in
-            if !state.index.touch(reader.name) { state.index.put(reader.record) }
-        }
+        state.withLock { state in if !state.index.touch(reader.name) { state.index.put(reader.record) } }
     }
 
     /// Opens an entry; `nil` where there is none, or none that is whole.

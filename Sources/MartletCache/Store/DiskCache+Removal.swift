@@ -77,8 +77,7 @@ extension DiskCache {
     /// Removes everything that is stored; files that are not the cache's stay.
     ///
     /// - Returns: whether all is gone; where it is not, nothing is served any more until it could be removed.
-    @discardableResult
-    package func removeAll() -> Bool { removeAllCounting() != nil }
+    @discardableResult package func removeAll() -> Bool { removeAllCounting() != nil }
 
     /// Removes everything that is stored, as ``removeAll()`` does.
     ///

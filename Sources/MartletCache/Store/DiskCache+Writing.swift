@@ -49,9 +49,7 @@ extension DiskCache {
         note(error)
     }
 
-    func countRefusal() {
-        state.withLock { $0.statistics.refusals += 1 }
-    }
+    func countRefusal() { state.withLock { $0.statistics.refusals += 1 } }
 
     /// Up to which length room for a body is counted and not set aside in its file, in bytes: it is written soon, and setting
     /// room aside costs half as much as that.

@@ -32,9 +32,7 @@ struct DiskIndex: Sendable {
     var count: Int { places.count }
 
     /// What is known of an entry.
-    subscript(name: EntryName) -> Record? {
-        places[name].flatMap { records[$0] }
-    }
+    subscript(name: EntryName) -> Record? { places[name].flatMap { records[$0] } }
 
     /// Notes an entry that was stored, as the newest, in place of one of its name.
     mutating func put(_ record: Record) {
@@ -88,9 +86,7 @@ struct DiskIndex: Sendable {
     }
 
     /// Takes ticks that another process wrote into account, so that what is used from now on is newer than all of them.
-    mutating func advance(to tick: UInt64) {
-        lastTick = max(lastTick, tick)
-    }
+    mutating func advance(to tick: UInt64) { lastTick = max(lastTick, tick) }
 
     /// Makes what was used before the saved ticks were known newer than all of them; done once, as ticks given out later are.
     mutating func raise(above tick: UInt64) {
@@ -107,9 +103,7 @@ struct DiskIndex: Sendable {
     ///   - saved: the index file's records; `nil` when those were taken in before. Then what is not known yet was stored by
     ///     another process since, and counts as new; otherwise it was stored before this process began.
     ///   - isExact: whether nothing was stored meanwhile, so that what was not found is not there.
-    mutating func absorb(
-        _ found: [(record: Record, time: Int64)], saved: [IndexRecord]?, isExact: Bool
-    ) {
+    mutating func absorb(_ found: [(record: Record, time: Int64)], saved: [IndexRecord]?, isExact: Bool) {
         if isExact {
             let names = Set(found.map(\.record.name))
             for name in Array(places.keys) where !names.contains(name) { remove(name) }
@@ -131,9 +125,8 @@ struct DiskIndex: Sendable {
             }
         }
         ordered.sort { $0.tick < $1.tick }
-        let own = records.indices.compactMap { place in
-            records[place].map { ($0, policy.isMarked(place)) }
-        }.sorted { $0.0.tick < $1.0.tick }
+        let own = records.indices.compactMap { place in records[place].map { ($0, policy.isMarked(place)) } }
+            .sorted { $0.0.tick < $1.0.tick }
         self = DiskIndex(order)
         for entry in ordered {
             // The tick is kept, since other processes' ticks are compared with it.
@@ -148,9 +141,7 @@ struct DiskIndex: Sendable {
         }
     }
 
-    private mutating func mark(_ name: EntryName) {
-        if let place = places[name] { policy.touch(place) }
-    }
+    private mutating func mark(_ name: EntryName) { if let place = places[name] { policy.touch(place) } }
 }
 
 /// Numbers in an order, newest first, with neighbours found at once.
@@ -166,14 +157,10 @@ struct EntryChain: Sendable {
     private(set) var oldest: Int?
 
     /// Whether a number is in it.
-    func contains(_ entry: Int) -> Bool {
-        links.indices.contains(entry) && links[entry].isMember
-    }
+    func contains(_ entry: Int) -> Bool { links.indices.contains(entry) && links[entry].isMember }
 
     /// The next newer than one that is in it.
-    func newer(than entry: Int) -> Int? {
-        contains(entry) ? links[entry].newer : nil
-    }
+    func newer(than entry: Int) -> Int? { contains(entry) ? links[entry].newer : nil }
 
     /// Adds a number that is not in it, as the newest; negative ones are none.
     mutating func insert(_ entry: Int) {

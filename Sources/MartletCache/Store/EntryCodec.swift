@@ -160,9 +160,8 @@ package enum EntryCodec {
         guard reader.remainingCount == 0 else { throw reader.fault("end") }
         let head = StoredHead(
             key: CacheKey(url: url, partition: partition), status: Int(status), reason: reason,
-            fields: fields,
-            trailers: trailers, selections: selections, requestTime: requestTime, responseTime: responseTime,
-            wasAuthorized: wasAuthorized)
+            fields: fields, trailers: trailers, selections: selections, requestTime: requestTime,
+            responseTime: responseTime, wasAuthorized: wasAuthorized)
         return StoredEntry(
             head: head, generation: generation, bodyByteCount: bodyByteCount, inlineBody: isInline ? [] : nil,
             checksums: BlockChecksums(values: checksums))

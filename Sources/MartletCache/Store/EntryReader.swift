@@ -32,9 +32,7 @@ package final class EntryReader: Sendable {
     }
 
     /// Opens an entry's file, and that of its body.
-    init(
-        _ name: EntryName, in folder: CacheFolder, of cache: DiskCache
-    ) throws(OpeningFailure) {
+    init(_ name: EntryName, in folder: CacheFolder, of cache: DiskCache) throws(OpeningFailure) {
         let files = folder.files
         let status: FileStatus
         let bytes: [UInt8]
@@ -123,9 +121,8 @@ package final class EntryReader: Sendable {
         return try? read(at: offset, limit: limit, from: files)
     }
 
-    private func read(
-        at offset: UInt64, limit: Int, from files: any FileSystem
-    ) throws(EntryFault) -> [UInt8] {
+    private func read(at offset: UInt64, limit: Int, from files: any FileSystem) throws(EntryFault) -> [UInt8]
+    {
         guard offset < byteCount, limit > 0 else { return [] }
         let available = Int(min(UInt64(min(limit, Self.readLimit)), byteCount - offset))
         if let whole = entry.inlineBody {

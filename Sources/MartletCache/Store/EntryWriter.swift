@@ -50,9 +50,7 @@ package final class EntryWriter: Sendable {
         self.cache = cache
     }
 
-    deinit {
-        abandon()
-    }
+    deinit { abandon() }
 
     /// How far it has come.
     package var phase: Phase { state.withLock { $0.phase } }
@@ -179,14 +177,10 @@ package final class EntryWriter: Sendable {
 
     /// Gives back what the body that was replaced occupied, unless somebody reads it: to be called when nobody waits any more.
     /// It is done in any case when nobody holds the writer.
-    package func letGo() {
-        _ = state.withLock { $0.displaced.take() }
-    }
+    package func letGo() { _ = state.withLock { $0.displaced.take() } }
 
     /// Gives the response up, unless it is stored.
-    package func abandon() {
-        state.withLock { end(&$0) }
-    }
+    package func abandon() { state.withLock { end(&$0) } }
 
     private func end(_ state: inout State) {
         guard state.phase == .writing else { return }

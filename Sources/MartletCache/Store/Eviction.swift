@@ -73,9 +73,7 @@ package struct SievePolicy: EvictionPolicy {
         marks[entry] = false
     }
 
-    package mutating func touch(_ entry: Int) {
-        if chain.contains(entry) { marks[entry] = true }
-    }
+    package mutating func touch(_ entry: Int) { if chain.contains(entry) { marks[entry] = true } }
 
     package mutating func remove(_ entry: Int) {
         if hand == entry { hand = chain.newer(than: entry) }
@@ -93,7 +91,5 @@ package struct SievePolicy: EvictionPolicy {
         return candidate
     }
 
-    package func isMarked(_ entry: Int) -> Bool {
-        chain.contains(entry) && marks[entry]
-    }
+    package func isMarked(_ entry: Int) -> Bool { chain.contains(entry) && marks[entry] }
 }

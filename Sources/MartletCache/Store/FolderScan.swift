@@ -95,9 +95,7 @@ struct CacheLedger: Sendable {
             let added: UInt64 = try reader.number("added")
             let checksum: UInt32 = try reader.number("checksum")
             guard version == Self.version, checksum == RecordChecksum(bytes.span.extracting(0..<24)).value
-            else {
-                return
-            }
+            else { return }
             (self.used, self.added) = (used, added)
             isKnown = true
         } catch {
@@ -134,9 +132,7 @@ struct CacheLedger: Sendable {
     }
 
     /// Writes what was changed.
-    mutating func save() throws(StorageError) {
-        if isChanged { try write() }
-    }
+    mutating func save() throws(StorageError) { if isChanged { try write() } }
 
     private mutating func write() throws(StorageError) {
         var writer = RecordWriter()

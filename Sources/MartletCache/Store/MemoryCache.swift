@@ -185,9 +185,7 @@ package final class MemoryCache: Sendable {
     }
 
     /// Notes that the disk has no variant of a key that is not here.
-    func noteComplete(_ key: CacheKey) {
-        state.withLock { _ = $0.incomplete.remove(key) }
-    }
+    func noteComplete(_ key: CacheKey) { state.withLock { _ = $0.incomplete.remove(key) } }
 
     /// Notes where on disk an entry is now, if it is still held.
     package func markOnDisk(_ entry: MemoryEntry, as name: EntryName? = nil) {
@@ -247,9 +245,7 @@ package final class MemoryCache: Sendable {
 
     /// Removes all variants of a key.
     package func remove(_ key: CacheKey) {
-        state.withLock { state in
-            for place in state.places[key] ?? [] { end(place, &state) }
-        }
+        state.withLock { state in for place in state.places[key] ?? [] { end(place, &state) } }
     }
 
     /// Removes everything, also what is not on disk.
@@ -277,9 +273,7 @@ package final class MemoryCache: Sendable {
     }
 
     /// What it holds and what it was asked.
-    package var statistics: Statistics {
-        state.withLock { $0.statistics }
-    }
+    package var statistics: Statistics { state.withLock { $0.statistics } }
 
     private func replaced(by head: StoredHead, in state: State) -> [Int] {
         let places = (state.places[head.key] ?? []).filter { state.slots[$0] != nil }

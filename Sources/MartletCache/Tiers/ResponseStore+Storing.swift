@@ -18,8 +18,7 @@ extension ResponseStore {
         var writer: EntryWriter?
         // What is too large for the disk is an event, unless memory takes it.
         if let disk, limit == nil || expected <= disk.bodyLimit {
-            writer = disk.begin(
-                head, expectedByteCount: expectedByteCount, generation: representation)
+            writer = disk.begin(head, expectedByteCount: expectedByteCount, generation: representation)
         }
         guard limit != nil || writer != nil else {
             countRefusal()

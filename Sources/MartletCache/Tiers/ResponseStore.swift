@@ -103,9 +103,7 @@ extension ResponseStore {
     }
 
     /// Whether an unsafe request has made it out of date, whoever made that.
-    private func isOutdated(_ head: StoredHead) -> Bool {
-        outdated.withLock { $0.cover(head) }
-    }
+    private func isOutdated(_ head: StoredHead) -> Bool { outdated.withLock { $0.cover(head) } }
 
     /// The variants of a key in both tiers; none of them counts as used. It blocks on files.
     ///
@@ -277,9 +275,7 @@ extension ResponseStore {
     }
 
     /// Makes what was asked for of a URL up to now be found no longer, whosever it is. It takes no time.
-    package func noteOutdated(_ url: String, at now: WallTime) {
-        outdated.withLock { $0.note(url, at: now) }
-    }
+    package func noteOutdated(_ url: String, at now: WallTime) { outdated.withLock { $0.note(url, at: now) } }
 
     /// Removes what is stored of a URL from both tiers, whosever it is. It blocks on files, and reads the head of each entry on
     /// disk, since nothing else tells of which URL it is.

@@ -152,9 +152,7 @@ package final class ResponseWriter: Sendable {
     }
 
     /// Gives back what the body that was replaced occupied, once nobody waits any more; it blocks on files.
-    package func letGo() {
-        entryWriter?.letGo()
-    }
+    package func letGo() { entryWriter?.letGo() }
 
     /// Gives the response up, unless it is stored or just being stored. It blocks on files; those who read read on, as far as
     /// it came.

@@ -118,9 +118,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         state.withLock { $0.follower = follower }
     }
 
-    deinit {
-        state.withLock { $0.follower }?.cancel()
-    }
+    deinit { state.withLock { $0.follower }?.cancel() }
 
     // MARK: Values
 
@@ -146,16 +144,12 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     ///   is; `CancellationError`.
     public func value(
         for url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
-    ) async throws -> Value {
-        try await value(of: try DecodedCall(url, headers: headers, options: options))
-    }
+    ) async throws -> Value { try await value(of: try DecodedCall(url, headers: headers, options: options)) }
 
     /// The value of what a request asks for; else as ``value(for:headers:options:)``.
     public func value(
         for request: HTTPRequest, options: RequestOptions = RequestOptions()
-    ) async throws -> Value {
-        try await value(of: DecodedCall(request, options: options))
-    }
+    ) async throws -> Value { try await value(of: DecodedCall(request, options: options)) }
 
     /// Gives up the values of a URL, whatever the methods and the fields of their requests were; what is being decoded for
     /// it is delivered to those who wait, and not kept. The response cache is not touched.
@@ -172,9 +166,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
 
     /// Gives up all values; what is being decoded is delivered to those who wait, and not kept. The response cache is not
     /// touched.
-    public func removeAll() {
-        discard { $0.removedAll() }
-    }
+    public func removeAll() { discard { $0.removedAll() } }
 
     /// Tells that the response cache has a stored body no longer, or holds it for invalid: what was decoded from it goes.
     /// It takes a lock and no time, and may be called from anywhere.
@@ -196,9 +188,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         withExtendedLifetime(ended) {}
     }
 
-    private func pressureChanged(to level: MemoryPressure) {
-        discard { $0.pressureChanged(to: level) }
-    }
+    private func pressureChanged(to level: MemoryPressure) { discard { $0.pressureChanged(to: level) } }
 
     /// Has the machine give values up, which end outside of the lock.
     private func discard(_ change: (inout DecodingMachine<Value>) -> [Value]) {

@@ -89,9 +89,7 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
     /// Gives up all.
     /// - Returns: What was given up.
-    mutating func removeAll() -> [Value] {
-        remove(Array(places.values))
-    }
+    mutating func removeAll() -> [Value] { remove(Array(places.values)) }
 
     /// Notes how short memory is, and gives up what there is no room for any more.
     /// - Returns: What was given up.

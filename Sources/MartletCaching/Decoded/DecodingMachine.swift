@@ -62,9 +62,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     private var endings = RecentEndings()
 
     /// Nothing kept, nothing on its way.
-    init(limit: Int, countLimit: Int) {
-        values = DecodedValues(limit: limit, countLimit: countLimit)
-    }
+    init(limit: Int, countLimit: Int) { values = DecodedValues(limit: limit, countLimit: countLimit) }
 
     /// How many values are kept, and what they cost.
     var kept: (count: Int, cost: Int) { (values.count, values.cost) }
@@ -178,9 +176,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
 
     /// Memory is short, or is not any more.
     /// - Returns: The values that were given up.
-    mutating func pressureChanged(to level: MemoryPressure) -> [Value] {
-        values.pressureChanged(to: level)
-    }
+    mutating func pressureChanged(to level: MemoryPressure) -> [Value] { values.pressureChanged(to: level) }
 
     private mutating func endFetch(_ flight: Flight) {
         if let sharing = flight.sharing { flightsToJoin[sharing] = nil }

@@ -35,8 +35,7 @@ final class CacheFlight: Sendable {
     /// A flight that has not begun.
     /// - Parameter isUnattended: Whether it goes on though nobody waits for it.
     init(
-        loop: EventLoop, watcher: CallWatcher?, isUnattended: Bool,
-        isCurrent: @escaping @Sendable () -> Bool
+        loop: EventLoop, watcher: CallWatcher?, isUnattended: Bool, isCurrent: @escaping @Sendable () -> Bool
     ) {
         self.loop = loop
         self.isUnattended = isUnattended
@@ -129,9 +128,7 @@ final class CacheFlight: Sendable {
     }
 
     /// Whether one who takes part did before the head came.
-    func wasEarly(_ member: UInt64) -> Bool {
-        state.withLock { $0.readers[member]?.wasEarly == true }
-    }
+    func wasEarly(_ member: UInt64) -> Bool { state.withLock { $0.readers[member]?.wasEarly == true } }
 
     /// What one who takes part waits for until the exchange is over; `nil` where it is, and where what is left of the body is
     /// too much to be waited for.
@@ -187,8 +184,7 @@ extension CacheFlight {
     func next(_ member: UInt64) -> Piece {
         let piece = state.withLock { state -> Piece in
             guard let reader = state.readers[member] else {
-                return .failed(
-                    state.detached.contains(member) ? CacheFlight.tooSlow : CancellationError())
+                return .failed(state.detached.contains(member) ? CacheFlight.tooSlow : CancellationError())
             }
             let offset = reader.offset
             if reader.isCollecting, state.holding.isBrief, state.continues {
@@ -270,9 +266,7 @@ extension CacheFlight {
         if isStoring, state.holding.isBrief { return }
         var dispensable = isStoring ? state.stored : max(state.stored, slowest)
         // Whoever reads first does not depend on the disk: not much is received ahead of it.
-        if !isUnattended, let fastest = state.fastest {
-            dispensable = min(dispensable, fastest)
-        }
+        if !isUnattended, let fastest = state.fastest { dispensable = min(dispensable, fastest) }
         while let first = state.chunks.first, state.received - state.start > UInt64(CacheFlight.least),
             state.start + UInt64(first.count) <= dispensable
         {

@@ -160,9 +160,7 @@ extension CacheFlight.State {
     }
 
     /// The end of the body.
-    var end: CacheFlight.End? {
-        if case .landed(.transfer(_, .ended(let end))) = stage { end } else { nil }
-    }
+    var end: CacheFlight.End? { if case .landed(.transfer(_, .ended(let end))) = stage { end } else { nil } }
 
     /// Whether those who have read all that came wait: for more, or until it is stored.
     var continues: Bool {
@@ -244,7 +242,5 @@ extension CacheFlight.State {
     }
 
     /// Writes nothing of what waits for that.
-    mutating func dropPending() {
-        (pending, pendingByteCount) = ([], 0)
-    }
+    mutating func dropPending() { (pending, pendingByteCount) = ([], 0) }
 }

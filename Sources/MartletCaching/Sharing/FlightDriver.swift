@@ -69,8 +69,7 @@ struct FlightDriver: Sendable {
                 hand(over: CacheFlight.Offer(network: network, status: decided.status, hasStandIn: false))
             case .stored(let answer):
                 flight.land(
-                    .stored(
-                        freshened[answer.variant] ?? found[answer.variant], answer, setCookies: cookies))
+                    .stored(freshened[answer.variant] ?? found[answer.variant], answer, setCookies: cookies))
                 await end(network)
             case .staleOnError:
                 noteFailure(nil)

@@ -14,14 +14,10 @@ final class FlightMember: Sendable {
         self.number = number
     }
 
-    deinit {
-        leave()
-    }
+    deinit { leave() }
 
     /// No longer takes part.
-    func leave() {
-        flight.leave(number)
-    }
+    func leave() { flight.leave(number) }
 
     /// No longer takes part, once what is left of a small body has come, so that it is stored and its connection can carry
     /// another request. What does not come in time is waited for a second more, behind the caller's back.
@@ -48,9 +44,7 @@ final class FlightMember: Sendable {
     }
 
     /// Takes all of the body, and no part of it sooner where it is short.
-    func collect() {
-        flight.collect(number)
-    }
+    func collect() { flight.collect(number) }
 
     /// What has come of a body that is taken as a whole, and was not given out.
     var collected: [UInt8] { flight.collected(number) }
@@ -144,10 +138,6 @@ where Element == [UInt8], Self: BidirectionalCollection & MutableCollection {
     mutating func gather(_ bytes: [UInt8]) {
         guard !isEmpty else { return append(bytes) }
         let last = index(before: endIndex)
-        if self[last].count + bytes.count <= gatheredByteCount {
-            self[last] += bytes
-        } else {
-            append(bytes)
-        }
+        if self[last].count + bytes.count <= gatheredByteCount { self[last] += bytes } else { append(bytes) }
     }
 }

@@ -113,14 +113,10 @@ final class FlightRegistry: Sendable {
     }
 
     /// How many requests take part in what is under way.
-    var memberCount: Int {
-        state.withLock { $0.all }.reduce(0) { $0 + $1.memberCount }
-    }
+    var memberCount: Int { state.withLock { $0.all }.reduce(0) { $0 + $1.memberCount } }
 
     /// How many bytes of bodies on their way are held in memory.
-    var heldByteCount: Int {
-        state.withLock { $0.all }.reduce(0) { $0 + $1.heldByteCount }
-    }
+    var heldByteCount: Int { state.withLock { $0.all }.reduce(0) { $0 + $1.heldByteCount } }
 
     /// Takes part in what is under way already, if anything is that others wait for, too.
     ///
@@ -186,9 +182,7 @@ final class FlightGate: TransferGate {
     private let holder = Mutex<TransferControl?>(nil)
 
     /// Hands the exchange over to a call.
-    func pass(to control: TransferControl) {
-        holder.withLock { $0 = control }
-    }
+    func pass(to control: TransferControl) { holder.withLock { $0 = control } }
 
     var isPaused: Bool { holder.withLock { $0 }?.isPaused ?? false }
 

@@ -109,9 +109,7 @@ package final class BandwidthGovernor: TimerTarget {
         let outcome = await wait.wait(until: deadline, on: loop)
         if case .value = outcome { return outcome }
         state.withLock { state in
-            if state.waits.removeValue(forKey: number) != nil {
-                state.machines[direction]?.cancel(number)
-            }
+            if state.waits.removeValue(forKey: number) != nil { state.machines[direction]?.cancel(number) }
         }
         return outcome
     }
@@ -123,18 +121,14 @@ package final class BandwidthGovernor: TimerTarget {
     }
 
     /// How many transfers wait.
-    package var waitingCount: Int {
-        state.withLock { $0.waits.count }
-    }
+    package var waitingCount: Int { state.withLock { $0.waits.count } }
 
     // MARK: Effects
 
     private func change(
         _ direction: TransferDirection,
         _ event: (inout BandwidthMachine, MonotonicTime) -> BandwidthMachine.Effects
-    ) {
-        _ = change(direction, wait: nil) { machine, now, _ in event(&machine, now) }
-    }
+    ) { _ = change(direction, wait: nil) { machine, now, _ in event(&machine, now) } }
 
     /// Tells a machine of an event and does what follows.
     private func change(
@@ -178,9 +172,7 @@ package final class BandwidthGovernor: TimerTarget {
 
     /// Hands out what was granted, outside of the lock. What comes too late for one that was interrupted is lost to all,
     /// which holds the others back by a moment and lets nobody exceed a limit.
-    private func deliver(_ granted: [Granted]) {
-        for grant in granted { grant.wait.fulfil(grant.byteCount) }
-    }
+    private func deliver(_ granted: [Granted]) { for grant in granted { grant.wait.fulfil(grant.byteCount) } }
 
     private struct Alarm {
         var time: MonotonicTime
@@ -253,7 +245,5 @@ package struct TransferPace: Sendable {
     }
 
     /// Whether anything may be held back in a direction.
-    package func isActive(_ direction: TransferDirection) -> Bool {
-        governor.isActive(direction)
-    }
+    package func isActive(_ direction: TransferDirection) -> Bool { governor.isActive(direction) }
 }

@@ -62,9 +62,7 @@ public struct BandwidthRate: Hashable, Sendable, Codable {
     }
 
     /// So many bytes per second.
-    public static func bytesPerSecond(_ count: Int) -> BandwidthRate {
-        BandwidthRate(bytesPerSecond: count)
-    }
+    public static func bytesPerSecond(_ count: Int) -> BandwidthRate { BandwidthRate(bytesPerSecond: count) }
 
     private enum CodingKeys: String, CodingKey {
         case bytesPerSecond

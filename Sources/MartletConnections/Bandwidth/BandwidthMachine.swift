@@ -170,8 +170,7 @@ package struct BandwidthMachine: Sendable {
             for scope in scopes {
                 guard var bucket = self[scope], bucket.available(at: now) < portion else { continue }
                 closed.insert(scope)
-                let ready = max(
-                    bucket.ready(portion), now.advanced(by: BandwidthMachine.leastInterval))
+                let ready = max(bucket.ready(portion), now.advanced(by: BandwidthMachine.leastInterval))
                 wake = wake.map { min($0, ready) } ?? ready
             }
             return nil
@@ -255,9 +254,7 @@ package struct TokenBucket: Sendable {
     }
 
     /// Counts bytes that pass.
-    package mutating func take(_ count: Int) {
-        level = max(0, level - Double(max(0, count)))
-    }
+    package mutating func take(_ count: Int) { level = max(0, level - Double(max(0, count))) }
 
     /// Takes back what did not pass after all.
     package mutating func giveBack(_ count: Int) {

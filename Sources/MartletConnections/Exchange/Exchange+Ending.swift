@@ -7,9 +7,7 @@ extension Exchange {
     ///
     /// What is left of a body is taken up if it is small, by a task that nobody waits for; else the connection is
     /// closed.
-    package func finish() {
-        finish(at: nil)
-    }
+    package func finish() { finish(at: nil) }
 
     /// - Parameters:
     ///   - completion: When the response was complete, where it is.
@@ -135,19 +133,13 @@ extension Exchange {
     }
 
     /// Has the rest of it end by another total clock: that of a call that takes it over.
-    package func adopt(totalDeadline: MonotonicTime) {
-        state.withLock { $0.totalDeadline = totalDeadline }
-    }
+    package func adopt(totalDeadline: MonotonicTime) { state.withLock { $0.totalDeadline = totalDeadline } }
 
     /// Whether the exchange is over: it was finished, or its response is complete.
-    package var isFinished: Bool {
-        state.withLock { $0.isReleased }
-    }
+    package var isFinished: Bool { state.withLock { $0.isReleased } }
 
     /// Notes that a closure gets the body, which may take as long as it likes.
-    package func closureBegins() {
-        if !isFinished { connection.use = .closure }
-    }
+    package func closureBegins() { if !isFinished { connection.use = .closure } }
 
     /// When the parts of the exchange happened, and how many bytes moved.
     package var timeline: ExchangeTimeline {
@@ -159,26 +151,18 @@ extension Exchange {
     }
 
     /// The interim responses that came before the final head (RFC 9110 §15.2).
-    package var interimResponses: [ResponseHead] {
-        state.withLock { $0.interim }
-    }
+    package var interimResponses: [ResponseHead] { state.withLock { $0.interim } }
 
     /// The fields that came behind a chunked body, once it is complete; never merged into the head (RFC 9110 §6.5).
-    package var trailers: FieldBlock? {
-        state.withLock { $0.trailers }
-    }
+    package var trailers: FieldBlock? { state.withLock { $0.trailers } }
 
     /// Whether a byte of the response has come.
-    package var hasReceivedAnyByte: Bool {
-        connection.hasReceivedAnyByte
-    }
+    package var hasReceivedAnyByte: Bool { connection.hasReceivedAnyByte }
 }
 
 extension Exchange {
     /// Whether a direction is held to a limit now.
-    package func isHeldBack(_ direction: TransferDirection) -> Bool {
-        pace?.isActive(direction) ?? false
-    }
+    package func isHeldBack(_ direction: TransferDirection) -> Bool { pace?.isActive(direction) ?? false }
 
     /// Waits until some of the body may be read; the idle clock stands meanwhile, the total clock goes on.
     ///
@@ -265,7 +249,5 @@ extension Exchange {
     }
 
     /// Keeps the connection out of its pool's limits while code of the program runs; `nil` when it has been given back.
-    package func exemption() -> Exemption? {
-        isFinished ? nil : Exemption(lease, loop: loop)
-    }
+    package func exemption() -> Exemption? { isFinished ? nil : Exemption(lease, loop: loop) }
 }

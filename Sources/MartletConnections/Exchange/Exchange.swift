@@ -59,9 +59,7 @@ package final class Exchange: Sendable {
         }
 
         /// Notes that an error was told of, or the response refused.
-        mutating func fail() {
-            if standing == .running { standing = .failed }
-        }
+        mutating func fail() { if standing == .running { standing = .failed } }
 
         /// Cancels the exchange; `false` where its connection has been given back.
         mutating func cancel() -> Bool {
@@ -132,9 +130,7 @@ package final class Exchange: Sendable {
         self.gate = gate
     }
 
-    deinit {
-        finish()
-    }
+    deinit { finish() }
 
     // MARK: Sending
 
@@ -145,9 +141,7 @@ package final class Exchange: Sendable {
         if state.withLock({ $0.isCancelled }) { throw failure(.cancelled) }
         connection.begin(request)
         var bytes = request.head
-        if case .bytes(let body) = request.body, !request.expectsContinue {
-            bytes += body
-        }
+        if case .bytes(let body) = request.body, !request.expectsContinue { bytes += body }
         let began = MonotonicTime.now()
         var count = 0
         do throws(TransportError) {
@@ -179,8 +173,7 @@ package final class Exchange: Sendable {
         let writer = UploadWriter(
             connection: connection, request: request, rest: rest,
             restPayload: min(max(0, request.head.count - count), rest.count)..<rest.count, clocks: clocks,
-            loop: loop,
-            onProgress: onUpload, transferGate: gate, pace: pace)
+            loop: loop, onProgress: onUpload, transferGate: gate, pace: pace)
         state.withLock { $0.writer = writer }
         writer.start()
     }
@@ -199,16 +192,14 @@ package final class Exchange: Sendable {
     package func tryReceiveHead() throws(ExchangeError) -> HeadAttempt {
         while true {
             switch connection.stepHead() {
-            case .head(let head, let framing):
-                return .head(head, framing, interim: headReceived(head))
+            case .head(let head, let framing): return .head(head, framing, interim: headReceived(head))
             case .informational(let head):
                 let writer = state.withLock { state in
                     state.interim.append(head)
                     return state.writer
                 }
                 if head.status == 100 { writer?.permitBody() }
-            case .failure(let cause):
-                throw blame(cause)
+            case .failure(let cause): throw blame(cause)
             case .wait:
                 let (deadline, clock) = try headDeadline()
                 return .wouldBlock(until: deadline, clock)
@@ -298,9 +289,8 @@ package final class Exchange: Sendable {
     }
 
     /// Tries to read the body into a buffer, which must not be empty, without waiting.
-    package func tryReadBody(
-        into target: UnsafeMutableRawBufferPointer
-    ) throws(ExchangeError) -> BodyAttempt {
+    package func tryReadBody(into target: UnsafeMutableRawBufferPointer) throws(ExchangeError) -> BodyAttempt
+    {
         let target = unsafe ReceiveTarget(target)
         // Under the exchange's own lock, so that a reader who overstays cannot read what belongs to the next exchange.
         let step = state.withLock { state -> HTTP1Connection.BodyStep? in
@@ -455,9 +445,8 @@ package final class Exchange: Sendable {
     }
 
     /// Waits until something has come, or the deadline of that clock has passed.
-    package func wait(
-        until deadline: MonotonicTime, _ clock: ExchangeError.Clock
-    ) async throws(ExchangeError) {
+    package func wait(until deadline: MonotonicTime, _ clock: ExchangeError.Clock) async throws(ExchangeError)
+    {
         if try await isReadable(by: deadline) { return }
         // A paused transfer is silent because it was asked to be.
         if clock == .idle || clock == .head, gate?.isPaused == true { return }
@@ -465,9 +454,7 @@ package final class Exchange: Sendable {
     }
 
     /// Waits until something has come; `false` when the deadline has passed first.
-    private func isReadable(
-        by deadline: MonotonicTime
-    ) async throws(ExchangeError) -> Bool {
+    private func isReadable(by deadline: MonotonicTime) async throws(ExchangeError) -> Bool {
         do throws(TransportError) {
             if let latch = connection.stream.readLatch {
                 // The same wait with fewer calls between it and its task, each of which it has to come back through.

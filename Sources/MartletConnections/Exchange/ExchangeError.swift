@@ -82,9 +82,7 @@ package struct ExchangeError: Error, Sendable {
     private final class Box: Sendable {
         let details: Details
 
-        init(_ details: Details) {
-            self.details = details
-        }
+        init(_ details: Details) { self.details = details }
     }
 
     private var box: Box

@@ -76,9 +76,7 @@ package final class HTTP1Connection: Sendable {
     }
 
     /// Why the connection was closed on this side, where it was not its user who closed it.
-    var lossOfAddress: TransportError? {
-        isAddressLost.load(ordering: .acquiring) ? .addressLost : nil
-    }
+    var lossOfAddress: TransportError? { isAddressLost.load(ordering: .acquiring) ? .addressLost : nil }
 
     /// The purpose it is in use for, for errors of requests that wait for it.
     var use: ConnectionUse {
@@ -108,17 +106,13 @@ package final class HTTP1Connection: Sendable {
     }
 
     /// Notes that the request will not be completed.
-    func requestAborted() {
-        state.withLock { $0.machine.requestAborted() }
-    }
+    func requestAborted() { state.withLock { $0.machine.requestAborted() } }
 
     // MARK: The response
 
     /// Tries to get on to a head.
     func stepHead() -> HeadStep {
-        state.withLock { state in
-            HTTP1Connection.stepHead(&state.machine, &state.buffer, stream)
-        }
+        state.withLock { state in HTTP1Connection.stepHead(&state.machine, &state.buffer, stream) }
     }
 
     private static func stepHead(
@@ -222,10 +216,8 @@ package final class HTTP1Connection: Sendable {
                     buffer.consume(received.consumed)
                     machine.finish(leftoverByteCount: buffer.count)
                     return filled > 0 ? .bytes(filled, isLast: true) : .end
-                case .needMoreBytes:
-                    buffer.consume(received.consumed)
-                case .head, .informational:
-                    return .failure(.wire(WireError(.illegalEvent, at: 0)))
+                case .needMoreBytes: buffer.consume(received.consumed)
+                case .head, .informational: return .failure(.wire(WireError(.illegalEvent, at: 0)))
                 }
                 if filled > 0 { return .bytes(filled, isLast: false) }
                 switch unsafe try receive(&machine, &buffer, isRaw: isRaw, stream, target) {
@@ -272,13 +264,11 @@ package final class HTTP1Connection: Sendable {
                 return .step(.bytes(count, isLast: true))
             }
             return .step(.bytes(count, isLast: false))
-        case .success(.wouldBlock):
-            return .step(.wait)
+        case .success(.wouldBlock): return .step(.wait)
         case .success(.endOfStream(let isClean)):
             _ = try machine.receiveEndOfStream(isClean: isClean)
             return .step(.closed)
-        case .failure(let error):
-            return .step(.failure(.transport(error)))
+        case .failure(let error): return .step(.failure(.transport(error)))
         }
     }
 
@@ -328,14 +318,10 @@ package final class HTTP1Connection: Sendable {
     }
 
     /// Whether the response is complete.
-    var isResponseFinished: Bool {
-        state.withLock { $0.machine.isResponseFinished }
-    }
+    var isResponseFinished: Bool { state.withLock { $0.machine.isResponseFinished } }
 
     /// The fields that came behind the body, once it is complete.
-    var trailers: FieldBlock? {
-        state.withLock { $0.trailers }
-    }
+    var trailers: FieldBlock? { state.withLock { $0.trailers } }
 
     /// Reads and throws away what is left of a body, as far as it has come, without waiting.
     /// - Parameter left: How many bytes may still be taken.
@@ -373,9 +359,7 @@ package final class HTTP1Connection: Sendable {
     }
 
     /// Whether a byte of the current response has come.
-    var hasReceivedAnyByte: Bool {
-        state.withLock { $0.machine.hasReceivedAnyByte }
-    }
+    var hasReceivedAnyByte: Bool { state.withLock { $0.machine.hasReceivedAnyByte } }
 
     /// How many bytes the body can have left at most: the rest of a length, else as many as can be told.
     var payloadByteCountBound: Int {

@@ -12,9 +12,7 @@ import Synchronization
 
     init() {}
 
-    deinit {
-        if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) }
-    }
+    deinit { if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) } }
 
     /// How many bytes are not yet used.
     var count: Int { end - start }
@@ -102,9 +100,7 @@ enum ReceiveMemory {
     static let blockSize = 8 * 1024
 
     /// A place where a block may lie: its address, or zero.
-    private final class Slot: Sendable {
-        let address = Atomic<UInt>(0)
-    }
+    private final class Slot: Sendable { let address = Atomic<UInt>(0) }
 
     /// As many as threads can be expected to receive at once.
     private static let slots = (0..<4).map { _ in Slot() }

@@ -53,9 +53,8 @@ final class UploadWriter: Sendable {
     ///   - restPayload: Which of those bytes are the body's.
     init(
         connection: HTTP1Connection, request: ExchangeRequest, rest: [UInt8], restPayload: Range<Int>,
-        clocks: ExchangeClocks, loop: EventLoop,
-        onProgress: (@Sendable (Int) -> Void)?, transferGate: (any TransferGate)?,
-        pace: TransferPace?
+        clocks: ExchangeClocks, loop: EventLoop, onProgress: (@Sendable (Int) -> Void)?,
+        transferGate: (any TransferGate)?, pace: TransferPace?
     ) {
         self.connection = connection
         self.request = request
@@ -82,14 +81,10 @@ final class UploadWriter: Sendable {
     }
 
     /// How it ended; `nil` while it goes on.
-    var outcome: Outcome? {
-        state.withLock { $0.outcome }
-    }
+    var outcome: Outcome? { state.withLock { $0.outcome } }
 
     /// Whether everything was written.
-    var hasFinished: Bool {
-        if case .finished = outcome { true } else { false }
-    }
+    var hasFinished: Bool { if case .finished = outcome { true } else { false } }
 
     /// What the stream threw at a write; known to whoever asks from the moment that the call returned.
     ///
@@ -106,25 +101,17 @@ final class UploadWriter: Sendable {
     }
 
     /// Bytes written so far.
-    var byteCount: UInt64 {
-        state.withLock { $0.byteCount }
-    }
+    var byteCount: UInt64 { state.withLock { $0.byteCount } }
 
     /// Whether it is silent because a limit asks it to be.
-    var isHeldBack: Bool {
-        state.withLock { $0.isHeldBack }
-    }
+    var isHeldBack: Bool { state.withLock { $0.isHeldBack } }
 
     /// The server has said 100: the body may go.
-    func permitBody() {
-        gate.fulfil(true)
-    }
+    func permitBody() { gate.fulfil(true) }
 
     /// A final head has come: a body that still waits for the 100 stays unsent.
     /// - Returns: Whether it was still waiting.
-    func refuseBody() -> Bool {
-        request.expectsContinue && gate.fulfil(false)
-    }
+    func refuseBody() -> Bool { request.expectsContinue && gate.fulfil(false) }
 
     /// Stops writing; what was begun stays unfinished and the connection cannot be used again.
     func stop() {
@@ -137,9 +124,7 @@ final class UploadWriter: Sendable {
         connection.stream.wakeWriter()
     }
 
-    private var isStopped: Bool {
-        state.withLock { $0.isStopped }
-    }
+    private var isStopped: Bool { state.withLock { $0.isStopped } }
 
     private func run() async {
         let outcome = await write()
@@ -171,8 +156,7 @@ final class UploadWriter: Sendable {
             // Without the wait for a 100 these bytes were part of the first write.
             guard request.expectsContinue else { return .finished }
             return await write(bytes, payload: 0..<bytes.count, isLast: true) ?? .finished
-        case .source(let source, let length):
-            return await write(from: source, length: length)
+        case .source(let source, let length): return await write(from: source, length: length)
         }
     }
 
@@ -206,9 +190,7 @@ final class UploadWriter: Sendable {
             }
         }
         if let length {
-            guard total == length else {
-                return .failed(.lengthMismatch(announced: length, actual: total))
-            }
+            guard total == length else { return .failed(.lengthMismatch(announced: length, actual: total)) }
             // A body of no bytes: its head was the last to go.
             noteWritten(0, 0..<0, isLast: true)
             return .finished
@@ -222,9 +204,7 @@ final class UploadWriter: Sendable {
     }
 
     /// An end of the writing, as an error.
-    private struct End: Error {
-        var outcome: Outcome
-    }
+    private struct End: Error { var outcome: Outcome }
 
     /// The source's next bytes, which are not empty; `nil` after the last.
     private func piece(of source: any BodySource) async -> Result<[UInt8]?, End> {
@@ -284,9 +264,7 @@ final class UploadWriter: Sendable {
 
     /// Waits until some more may be written; what is framing goes along with the payload behind it.
     /// - Returns: Up to where.
-    private func allowance(
-        from offset: Int, of count: Int, payload: Range<Int>
-    ) async -> Result<Int, End> {
+    private func allowance(from offset: Int, of count: Int, payload: Range<Int>) async -> Result<Int, End> {
         let begin = max(offset, payload.lowerBound)
         guard let pace, isPaced, begin < payload.upperBound else { return .success(count) }
         let turn = BandwidthGovernor.Wait()
@@ -322,8 +300,7 @@ final class UploadWriter: Sendable {
                     ? try connection.stream.write(bytes, from: offset)
                     : try connection.stream.write(Array(bytes[offset..<limit]), from: 0)
                 let end = offset + count
-                noteWritten(
-                    count, (offset..<end).clamped(to: payload), isLast: isLast && end == bytes.count)
+                noteWritten(count, (offset..<end).clamped(to: payload), isLast: isLast && end == bytes.count)
                 return count
             } catch {
                 state.withLock { $0.fault = error }

@@ -63,15 +63,9 @@ public struct PoolLimits: Hashable, Codable, Sendable {
 
     /// Creates limits; what is not given has its default.
     public init(
-        connectionsPerHost: Int = 16,
-        connectionsToHosts: [String: Int] = [:],
-        totalConnections: Int = 256,
-        idleConnectionsPerHost: Int = 16,
-        idleConnections: Int = 256,
-        idleLifetime: Duration = .seconds(60),
-        maximumAge: Duration? = nil,
-        maximumUses: Int? = nil,
-        keepAliveMargin: Duration = .seconds(1),
+        connectionsPerHost: Int = 16, connectionsToHosts: [String: Int] = [:], totalConnections: Int = 256,
+        idleConnectionsPerHost: Int = 16, idleConnections: Int = 256, idleLifetime: Duration = .seconds(60),
+        maximumAge: Duration? = nil, maximumUses: Int? = nil, keepAliveMargin: Duration = .seconds(1),
         ageingInterval: Duration? = .seconds(5)
     ) {
         self.connectionsPerHost = connectionsPerHost

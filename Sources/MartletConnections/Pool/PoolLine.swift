@@ -20,9 +20,7 @@ struct PoolLine: Sendable {
     private var entries: [Entry] = []
 
     /// An empty line.
-    init(_ role: Role) {
-        self.role = role
-    }
+    init(_ role: Role) { self.role = role }
 
     /// How many requests are in it.
     var count: Int { entries.count }
@@ -110,9 +108,7 @@ struct PoolLine: Sendable {
         }
     }
 
-    private mutating func exchange(
-        _ left: Int, _ right: Int, _ table: inout PoolTable<PoolWaiterRecord>
-    ) {
+    private mutating func exchange(_ left: Int, _ right: Int, _ table: inout PoolTable<PoolWaiterRecord>) {
         entries.swapAt(left, right)
         table.records[entries[left].waiter].positions[role.rawValue] = left
         table.records[entries[right].waiter].positions[role.rawValue] = right

@@ -62,9 +62,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Creates an empty pool.
     /// - Parameter hostLimit: How many connections one host may have by the limits, where these say something of it; asked
     ///   when a host is met and when the limits change.
-    package init(
-        limits: PoolLimits = PoolLimits(), hostLimit: (@Sendable (Key, PoolLimits) -> Int?)? = nil
-    ) {
+    package init(limits: PoolLimits = PoolLimits(), hostLimit: (@Sendable (Key, PoolLimits) -> Int?)? = nil) {
         self.hostLimit = hostLimit
         self.limits = limits
         self.amounts = PoolAmounts(limits)
@@ -114,9 +112,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     /// The host at a place is about to be forgotten.
-    mutating func forgetRecent(_ host: Int) {
-        if host == recent?.host { recent = nil }
-    }
+    mutating func forgetRecent(_ host: Int) { if host == recent?.host { recent = nil } }
 
     /// The request that was just given `connection` found it dead before using it.
     ///
@@ -141,9 +137,7 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         let index = waiter.index
         guard waiters.holds(index, waiter.generation) else { return Cancellation(outcome: .unknown) }
         let granted = waiters.records[index].connection
-        guard granted == PoolIndex.none else {
-            return Cancellation(outcome: .alreadyGranted(name(granted)))
-        }
+        guard granted == PoolIndex.none else { return Cancellation(outcome: .alreadyGranted(name(granted))) }
         var effects = Effects()
         let host = waiters.records[index].host
         let dial = leaveLine(index)
@@ -222,9 +216,8 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         endLease(index)
         connections.records[index].serverDeadline = amounts.serverDeadline(keepAliveTimeout, now: now)
         let mayGoOn =
-            isReusable && !isShutDown && !isOverLimit(host)
-            && connections.records[index].uses < amounts.uses && useDeadline(index) > now
-            && !yieldsPlace(host)
+            isReusable && !isShutDown && !isOverLimit(host) && connections.records[index].uses < amounts.uses
+            && useDeadline(index) > now && !yieldsPlace(host)
         if !mayGoOn {
             drop(index, &effects)
             settle(host, &effects)
@@ -334,9 +327,7 @@ extension PoolMachine {
     }
 
     /// Whether nobody has a connection, which is open.
-    package func isIdle(_ connection: PoolConnectionID) -> Bool {
-        position(of: connection, .idle) != nil
-    }
+    package func isIdle(_ connection: PoolConnectionID) -> Bool { position(of: connection, .idle) != nil }
 
     /// The name of the connection with an index, where it is idle.
     package func idleConnection(at index: Int) -> PoolConnectionID? {

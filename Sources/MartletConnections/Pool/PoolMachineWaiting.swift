@@ -43,9 +43,7 @@ extension PoolMachine {
     }
 
     /// The first request of a host no dial is made for, or none.
-    func firstUncovered(of host: Int) -> Int {
-        hosts.records[host].uncoveredLine.first
-    }
+    func firstUncovered(of host: Int) -> Int { hosts.records[host].uncoveredLine.first }
 
     /// Changes how urgent a request is, while it waits: it stands at once where it would if it had come with that
     /// priority. One that holds a connection keeps it, and gets the priority should that turn out dead. Nothing for one

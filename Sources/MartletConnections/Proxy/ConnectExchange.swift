@@ -172,9 +172,7 @@ package struct TunnelRefusal: Sendable {
     package static let bodyLimit = 64 * 1024
 
     /// A refusal.
-    package init(
-        head: ResponseHead, earlier: [ResponseHead] = [], body: [UInt8], isBodyComplete: Bool
-    ) {
+    package init(head: ResponseHead, earlier: [ResponseHead] = [], body: [UInt8], isBodyComplete: Bool) {
         self.head = head
         self.earlier = earlier
         self.body = body

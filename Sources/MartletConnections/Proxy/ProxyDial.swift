@@ -126,8 +126,7 @@ struct ProxyDial {
                 else {
                     connected.stream.close()
                     refusal.earlier = heads + refusal.earlier
-                    throw failure(
-                        Task.isCancelled ? .lost(.interrupted) : .refused(refusal), on: connected)
+                    throw failure(Task.isCancelled ? .lost(.interrupted) : .refused(refusal), on: connected)
                 }
                 hasAnswered = true
                 heads += refusal.earlier + [refusal.head]
@@ -177,9 +176,7 @@ struct ProxyDial {
     }
 
     /// What the proxy is asked for, one after the other.
-    private func targets(
-        _ names: ProxyNameResolution
-    ) async throws(ExchangeError) -> [Socks5Machine.Target] {
+    private func targets(_ names: ProxyNameResolution) async throws(ExchangeError) -> [Socks5Machine.Target] {
         let place = dialer.settings.redirected(host: destination.host, port: destination.port)
         if let address = SocketAddress(literal: place.host, port: place.port) { return [.address(address)] }
         if names == .resolvedRemotely {

@@ -13,9 +13,7 @@
         /// The library's state; nil before the first byte and after the end.
         private var decoder: OpaquePointer?
 
-        deinit {
-            close()
-        }
+        deinit { close() }
 
         func takeOutside(_ input: UnsafeRawBufferPointer) -> Int {
             if isComplete {
@@ -45,10 +43,8 @@
                 state = .outside
                 close()
                 return false
-            case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT:
-                return true
-            case BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT:
-                return false
+            case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT: return true
+            case BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT: return false
             default:
                 let code = unsafe BrotliDecoderGetErrorCode(decoder)
                 // The library's codes for memory that could not be had (decode.h).

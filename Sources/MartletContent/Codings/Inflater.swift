@@ -31,19 +31,14 @@ import CZlib
     private var hasMember = false
 
     /// An inflater for one body.
-    init(_ coding: ContentCoding) {
-        self.coding = coding
-    }
+    init(_ coding: ContentCoding) { self.coding = coding }
 
-    deinit {
-        close()
-    }
+    deinit { close() }
 
     func takeOutside(_ input: UnsafeRawBufferPointer) -> Int {
         let byte = unsafe input[0]
         switch place {
-        case .start where coding == .gzip:
-            begin(windowBits: 15 + 16, prefix: [byte])
+        case .start where coding == .gzip: begin(windowBits: 15 + 16, prefix: [byte])
         case .start:
             // zlib's first byte names method 8 and a window of at most 32 KiB; in raw data the same bits
             // would be a stored block with set padding bits, which no compressor writes.
@@ -55,19 +50,14 @@ import CZlib
         case .undecided(let first):
             let isWrapped = (UInt(first) << 8 | UInt(byte)) % 31 == 0
             begin(windowBits: isWrapped ? 15 : -15, prefix: [first, byte])
-        case .ended where coding == .gzip && byte == 0x1F:
-            begin(windowBits: 15 + 16, prefix: [byte])
-        case .ended where coding == .gzip && byte == 0, .padding where byte == 0:
-            place = .padding
-        default:
-            fail(.trailingData(coding))
+        case .ended where coding == .gzip && byte == 0x1F: begin(windowBits: 15 + 16, prefix: [byte])
+        case .ended where coding == .gzip && byte == 0, .padding where byte == 0: place = .padding
+        default: fail(.trailingData(coding))
         }
         return 1
     }
 
-    var faultAtEnd: ContentDecodingError? {
-        if case .undecided = place { .truncated(coding) } else { nil }
-    }
+    var faultAtEnd: ContentDecodingError? { if case .undecided = place { .truncated(coding) } else { nil } }
 
     /// Starts zlib on the bytes seen so far, which give no output yet.
     private func begin(windowBits: Int32, prefix: [UInt8]) {
@@ -81,8 +71,7 @@ import CZlib
         var scratch: UInt8 = 0
         var step = CodingStep()
         unsafe prefix.withUnsafeBytes { bytes in
-            unsafe withUnsafeMutableBytes(of: &scratch) { room in
-                _ = unsafe decode(bytes, into: room, &step)
+            unsafe withUnsafeMutableBytes(of: &scratch) { room in _ = unsafe decode(bytes, into: room, &step)
             }
         }
     }
@@ -130,12 +119,9 @@ import CZlib
             // Another gzip member may follow.
             if coding != .gzip { close() }
             return false
-        case Z_OK, Z_BUF_ERROR:
-            return inputLeft == 0 && inputCount == input.count && outputLeft > 0
-        case Z_NEED_DICT:
-            fail(.corrupt(coding, reason: "a preset dictionary is needed"))
-        case Z_MEM_ERROR:
-            fail(.outOfMemory)
+        case Z_OK, Z_BUF_ERROR: return inputLeft == 0 && inputCount == input.count && outputLeft > 0
+        case Z_NEED_DICT: fail(.corrupt(coding, reason: "a preset dictionary is needed"))
+        case Z_MEM_ERROR: fail(.outOfMemory)
         default:
             let reason = unsafe stream.pointee.msg.map { unsafe String(cString: $0) }
             fail(fault(reason ?? "zlib status \(status)"))

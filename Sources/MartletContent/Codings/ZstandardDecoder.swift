@@ -19,9 +19,7 @@
         /// Whether the library may hold bytes that there was no room for.
         private var mayHoldOutput = false
 
-        deinit {
-            close()
-        }
+        deinit { close() }
 
         func takeOutside(_ input: UnsafeRawBufferPointer) -> Int {
             if unsafe context == nil {
@@ -66,8 +64,7 @@
             case ZSTD_error_memory_allocation: .outOfMemory
             case ZSTD_error_frameParameter_windowTooLarge:
                 .corrupt(coding, reason: "its window is larger than 8 MiB")
-            default:
-                .corrupt(coding, reason: unsafe String(cString: ZSTD_getErrorName(status)))
+            default: .corrupt(coding, reason: unsafe String(cString: ZSTD_getErrorName(status)))
             }
         }
 

@@ -231,9 +231,7 @@ package enum SuggestedFilename {
     ///   - contentDisposition: The field's value; `nil` when there is none, or it is not to be heeded.
     ///   - url: Where the response came from.
     package static func of(contentDisposition: String?, url: HTTPURL) -> String? {
-        if let contentDisposition,
-            let name = ContentDisposition(contentDisposition)?.suggestedFilename
-        {
+        if let contentDisposition, let name = ContentDisposition(contentDisposition)?.suggestedFilename {
             return name
         }
         let segment = url.path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last

@@ -54,14 +54,10 @@ public struct JSONObject: Sendable {
     public init() {}
 
     /// Members; of several with one name the last counts.
-    public init(_ members: some Sequence<Member>) {
-        for member in members { set(member.name, member.value) }
-    }
+    public init(_ members: some Sequence<Member>) { for member in members { set(member.name, member.value) } }
 
     /// Members by name and value, in order.
-    package init(_ members: [(String, JSONValue)]) {
-        for (name, value) in members { set(name, value) }
-    }
+    package init(_ members: [(String, JSONValue)]) { for (name, value) in members { set(name, value) } }
 
     /// The names, in order.
     public var names: [String] { members.map(\.name) }
@@ -120,7 +116,5 @@ extension JSONObject: Hashable {
     }
 
     /// Hashes the members, in whatever order.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(members.reduce(0) { $0 ^ $1.hashValue })
-    }
+    public func hash(into hasher: inout Hasher) { hasher.combine(members.reduce(0) { $0 ^ $1.hashValue }) }
 }

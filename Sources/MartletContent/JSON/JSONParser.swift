@@ -14,9 +14,7 @@ struct JSONParser {
         var value: JSONValue { isObject ? .object(members) : .array(elements) }
         var closing: UInt8 { isObject ? UInt8(ascii: "}") : UInt8(ascii: "]") }
 
-        init(isObject: Bool) {
-            self.isObject = isObject
-        }
+        init(isObject: Bool) { self.isObject = isObject }
     }
 
     private let bytes: [UInt8]

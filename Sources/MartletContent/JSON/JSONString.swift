@@ -21,9 +21,7 @@ struct JSONString {
             default: position += 1
             }
         }
-        guard position < bytes.count else {
-            throw JSONError(reason: .unexpectedEnd, offset: bytes.count)
-        }
+        guard position < bytes.count else { throw JSONError(reason: .unexpectedEnd, offset: bytes.count) }
         let content = bytes[(start + 1)..<position]
         guard let raw = String(validating: content, as: UTF8.self) else {
             throw JSONError(reason: .invalidUTF8, offset: JSONString.malformedOffset(in: content))

@@ -33,29 +33,21 @@ public enum JSONValue: Hashable, Sendable {
     /// refused.
     /// - Parameter depthLimit: How deep arrays and objects may be nested, 0–1,024.
     /// - Throws: What is wrong, and at which byte.
-    public init(
-        parsing bytes: [UInt8], depthLimit: Int = JSONValue.defaultDepthLimit
-    ) throws(JSONError) {
+    public init(parsing bytes: [UInt8], depthLimit: Int = JSONValue.defaultDepthLimit) throws(JSONError) {
         var parser = JSONParser(bytes, depthLimit: depthLimit)
         self = try parser.parse()
     }
 
     /// Parses a text; else as ``init(parsing:depthLimit:)-([UInt8],_)``.
-    public init(
-        parsing text: String, depthLimit: Int = JSONValue.defaultDepthLimit
-    ) throws(JSONError) {
+    public init(parsing text: String, depthLimit: Int = JSONValue.defaultDepthLimit) throws(JSONError) {
         try self.init(parsing: Array(text.utf8), depthLimit: depthLimit)
     }
 
     /// A number; `null` for infinities and what is no number, which JSON does not have.
-    public init(_ value: Double) {
-        self = JSONNumber(value).map { .number($0) } ?? .null
-    }
+    public init(_ value: Double) { self = JSONNumber(value).map { .number($0) } ?? .null }
 
     /// An integer.
-    public init(_ value: some FixedWidthInteger) {
-        self = .number(JSONNumber(value))
-    }
+    public init(_ value: some FixedWidthInteger) { self = .number(JSONNumber(value)) }
 
     /// Whether it is `null`.
     public var isNull: Bool { if case .null = self { true } else { false } }
@@ -106,13 +98,9 @@ extension JSONValue: Codable {
         let stringValue: String
         var intValue: Int? { nil }
 
-        init(stringValue: String) {
-            self.stringValue = stringValue
-        }
+        init(stringValue: String) { self.stringValue = stringValue }
 
-        init?(intValue: Int) {
-            nil
-        }
+        init?(intValue: Int) { nil }
     }
 
     /// Takes whatever the decoder has.
@@ -177,9 +165,7 @@ extension JSONValue: Codable {
     /// - Throws: What the decoder throws.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
-    ) throws -> Value {
-        try decoder.decode(type, from: Data(bytes()))
-    }
+    ) throws -> Value { try decoder.decode(type, from: Data(bytes())) }
 }
 
 extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,

@@ -5,9 +5,7 @@ struct JSONWriter {
     /// What was written.
     private(set) var bytes: [UInt8] = []
 
-    init(_ style: JSONValue.Style) {
-        self.style = style
-    }
+    init(_ style: JSONValue.Style) { self.style = style }
 
     /// Writes a value.
     mutating func write(_ value: JSONValue) {
@@ -80,9 +78,7 @@ extension JSONValue: CustomStringConvertible {
         public let rawValue: Int
 
         /// A style by its bits.
-        public init(rawValue: Int) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: Int) { self.rawValue = rawValue }
 
         /// On one line, members in their order.
         public static let compact: Style = []
@@ -100,9 +96,7 @@ extension JSONValue: CustomStringConvertible {
     }
 
     /// The value as JSON.
-    public func text(_ style: Style = .compact) -> String {
-        String(decoding: bytes(style), as: UTF8.self)
-    }
+    public func text(_ style: Style = .compact) -> String { String(decoding: bytes(style), as: UTF8.self) }
 
     /// The value as JSON on one line.
     public var description: String { text() }
@@ -117,9 +111,7 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
     public let text: String
 
     /// An integer.
-    public init(_ value: some FixedWidthInteger) {
-        text = "\(value)"
-    }
+    public init(_ value: some FixedWidthInteger) { text = "\(value)" }
 
     /// The shortest number that reads back as this one; `nil` for infinities and what is no number.
     public init?(_ value: Double) {
@@ -137,9 +129,7 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// A number that the parser has read.
-    init(read text: String) {
-        self.text = text
-    }
+    init(read text: String) { self.text = text }
 
     /// The integer; `nil` where it is none, or none that fits. 1.0 and 1e2 are.
     public var int: Int? { Int(text) ?? JSONDigits(text).integerText.flatMap { Int($0) } }
@@ -159,9 +149,7 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Hashes what it means.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(JSONDigits(text))
-    }
+    public func hash(into hasher: inout Hasher) { hasher.combine(JSONDigits(text)) }
 }
 
 extension JSONNumber: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {

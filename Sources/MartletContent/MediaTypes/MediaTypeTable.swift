@@ -8,9 +8,7 @@ public struct MediaTypeTable: Sendable {
     private let types: @Sendable () -> [String: String]
 
     /// A table whose types by suffix are asked for with each name.
-    package init(types: @escaping @Sendable () -> [String: String]) {
-        self.types = types
-    }
+    package init(types: @escaping @Sendable () -> [String: String]) { self.types = types }
 
     /// The table of a file's content.
     package init(parsing bytes: [UInt8]) {
@@ -53,8 +51,7 @@ enum BuiltInMediaTypes {
     /// Types by what follows the last dot of a name, in lower case.
     static let types: [String: String] = [
         "aac": "audio/aac", "avif": "image/avif", "bin": "application/octet-stream", "bmp": "image/bmp",
-        "bz2": "application/x-bzip2", "css": "text/css", "csv": "text/csv",
-        "doc": "application/msword",
+        "bz2": "application/x-bzip2", "css": "text/css", "csv": "text/csv", "doc": "application/msword",
         "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
         "epub": "application/epub+zip", "flac": "audio/flac", "gif": "image/gif", "gz": "application/gzip",
         "heic": "image/heic", "htm": "text/html", "html": "text/html", "ico": "image/vnd.microsoft.icon",
@@ -69,9 +66,8 @@ enum BuiltInMediaTypes {
         "tiff": "image/tiff", "ttf": "font/ttf", "txt": "text/plain", "wasm": "application/wasm",
         "wav": "audio/wav", "weba": "audio/webm", "webm": "video/webm", "webp": "image/webp",
         "woff": "font/woff", "woff2": "font/woff2",
-        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-        "xml": "application/xml", "xz": "application/x-xz", "yaml": "application/yaml",
-        "yml": "application/yaml",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xml": "application/xml",
+        "xz": "application/x-xz", "yaml": "application/yaml", "yml": "application/yaml",
         "zip": "application/zip", "zst": "application/zstd",
     ]
 }

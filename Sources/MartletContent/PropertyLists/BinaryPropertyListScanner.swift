@@ -118,9 +118,7 @@ struct BinaryPropertyListScanner {
             marks[object] = .done(leaf)
             return leaf
         }
-        guard frames.count < PropertyListScanner.depthLimit else {
-            throw PropertyListError(reason: .tooDeep)
-        }
+        guard frames.count < PropertyListScanner.depthLimit else { throw PropertyListError(reason: .tooDeep) }
         marks[object] = .open
         frames.append(Frame(object: object, position: start, remaining: count * (unit / referenceSize)))
         return nil

@@ -114,16 +114,13 @@ public struct PropertyListError: Error, Hashable, Sendable, CustomStringConverti
     public let reason: Reason
 
     /// Creates an error.
-    public init(reason: Reason) {
-        self.reason = reason
-    }
+    public init(reason: Reason) { self.reason = reason }
 
     /// The fault in words.
     public var description: String {
         switch reason {
         case .tooDeep: "the property list is nested more than \(PropertyListScanner.depthLimit) deep"
-        case .tooManyObjects:
-            "the property list has more than \(PropertyListScanner.objectLimit) objects"
+        case .tooManyObjects: "the property list has more than \(PropertyListScanner.objectLimit) objects"
         case .cycle: "an array or a dictionary of the property list contains itself"
         case .malformed: "the property list points outside itself, or does not fit its byte order mark"
         }

@@ -74,9 +74,7 @@ package struct MediaRangeList: Hashable, Sendable {
     /// The ranges of field values, each of which may hold several. Takes time linear in them.
     package init(_ fieldValues: [String]) {
         ranges = fieldValues.flatMap { value in
-            ElementList(Array(value.utf8)[...]).compactMap {
-                MediaRange(String(decoding: $0, as: UTF8.self))
-            }
+            ElementList(Array(value.utf8)[...]).compactMap { MediaRange(String(decoding: $0, as: UTF8.self)) }
         }
     }
 

@@ -96,9 +96,7 @@ struct FieldReader {
     private var position = 0
 
     /// A reader at the beginning of a value.
-    init(_ text: String) {
-        bytes = Array(text.utf8)
-    }
+    init(_ text: String) { bytes = Array(text.utf8) }
 
     /// The byte at the cursor; nil at the end.
     var current: UInt8? { position < bytes.endIndex ? bytes[position] : nil }
@@ -168,8 +166,7 @@ struct FieldReader {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
             UInt8(ascii: "A")...UInt8(ascii: "Z"):
             true
-        default:
-            "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
         }
     }
 }

@@ -8,14 +8,10 @@ package struct TextDecoding: Hashable, Sendable {
     package let encoding: Encoding
 
     /// A decoding for a charset label, such as ``MediaType/charset``; none, or an unknown one, means UTF-8.
-    package init(charset: String? = nil) {
-        encoding = charset.flatMap { Encoding(label: $0) } ?? .utf8
-    }
+    package init(charset: String? = nil) { encoding = charset.flatMap { Encoding(label: $0) } ?? .utf8 }
 
     /// A decoding for an encoding.
-    package init(_ encoding: Encoding) {
-        self.encoding = encoding
-    }
+    package init(_ encoding: Encoding) { self.encoding = encoding }
 
     /// The text of a whole body, without its byte order mark.
     package func text(from bytes: some Collection<UInt8>) -> String {
@@ -158,14 +154,10 @@ extension TextDecoding {
                 self = .iso885915
             case "utf-16", "utf-16le", "unicode", "unicodefeff", "ucs-2", "csunicode", "iso-10646-ucs-2":
                 self = .utf16LittleEndian
-            case "utf-16be", "unicodefffe":
-                self = .utf16BigEndian
-            case "utf-32le", "utf32le", "csutf32le":
-                self = .utf32LittleEndian
-            case "utf-32", "utf32", "csutf32", "utf-32be", "utf32be", "csutf32be":
-                self = .utf32BigEndian
-            default:
-                return nil
+            case "utf-16be", "unicodefffe": self = .utf16BigEndian
+            case "utf-32le", "utf32le", "csutf32le": self = .utf32LittleEndian
+            case "utf-32", "utf32", "csutf32", "utf-32be", "utf32be", "csutf32be": self = .utf32BigEndian
+            default: return nil
             }
         }
 

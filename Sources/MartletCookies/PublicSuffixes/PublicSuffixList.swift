@@ -88,9 +88,7 @@ struct PublicSuffixReader {
     private static let malformedLimit = 1000
     private static let privateSection = Array("// ===BEGIN PRIVATE DOMAINS===".utf8)
 
-    init(section: PublicSuffixList.Section) {
-        self.section = section
-    }
+    init(section: PublicSuffixList.Section) { self.section = section }
 
     mutating func read(_ text: [UInt8]) -> PublicSuffixList {
         let lines = text.split(separator: ByteClass.lineFeed, omittingEmptySubsequences: false)
@@ -135,8 +133,7 @@ struct PublicSuffixReader {
         }
         let isName = ascii.allSatisfy { byte in
             ByteClass.isDigit(byte) || byte &- 0x61 < 26 || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: "_")
-                || byte == UInt8(ascii: ".")
+                || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
         }
         let dot = UInt8(ascii: ".")
         guard isName, ascii.first != dot, ascii.last != dot else { return nil }

@@ -97,9 +97,7 @@ struct PublicSuffixRules: Sendable {
     private func place(of name: ArraySlice<UInt8>, hash: UInt64) -> Int {
         let mask = places.count - 1
         var place = Int(truncatingIfNeeded: hash ^ (hash >> 32)) & mask
-        while places[place] != 0, !isName(name, at: Int(places[place]) - 1) {
-            place = (place + 1) & mask
-        }
+        while places[place] != 0, !isName(name, at: Int(places[place]) - 1) { place = (place + 1) & mask }
         return place
     }
 

@@ -60,8 +60,7 @@ extension PublicSuffixes {
 public struct SystemPublicSuffixes: PublicSuffixes {
     /// Where the list is looked for, in this order.
     static let paths = [
-        "/usr/share/publicsuffix/public_suffix_list.dat",
-        "/usr/share/publicsuffix/effective_tld_names.dat",
+        "/usr/share/publicsuffix/public_suffix_list.dat", "/usr/share/publicsuffix/effective_tld_names.dat",
     ]
 
     /// Read by whoever asks first; the others wait for it.
@@ -82,9 +81,7 @@ public struct SystemPublicSuffixes: PublicSuffixes {
     }
 
     /// Reads the list on a thread of its own, if nobody has yet.
-    public func prepare() async {
-        await BlockingWorkers.shared.run { _ = SystemPublicSuffixes.list }
-    }
+    public func prepare() async { await BlockingWorkers.shared.run { _ = SystemPublicSuffixes.list } }
 
     /// The first of the files that can be read and holds a rule, else no list.
     package static func firstList(of paths: [String]) -> PublicSuffixList {

@@ -1,19 +1,13 @@
 /// A number of bytes, written as people say it: `.mebibytes(16)`.
 public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByIntegerLiteral {
     /// The number of bytes; a negative number counts as 0.
-    public var bytes: Int {
-        didSet { bytes = max(0, bytes) }
-    }
+    public var bytes: Int { didSet { bytes = max(0, bytes) } }
 
     /// So many bytes; a negative number counts as 0.
-    public init(_ bytes: Int) {
-        self.bytes = max(0, bytes)
-    }
+    public init(_ bytes: Int) { self.bytes = max(0, bytes) }
 
     /// So many bytes.
-    public init(integerLiteral value: Int) {
-        self.init(value)
-    }
+    public init(integerLiteral value: Int) { self.init(value) }
 
     /// So many bytes.
     public static func bytes(_ count: Int) -> ByteCount { ByteCount(count) }
@@ -44,9 +38,7 @@ public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByI
         }
     }
 
-    private enum CodingKeys: String, CodingKey {
-        case bytes
-    }
+    private enum CodingKeys: String, CodingKey { case bytes }
 
     private static func product(_ count: Int, _ unit: Int) -> Int {
         let (value, overflow) = count.multipliedReportingOverflow(by: unit)

@@ -50,8 +50,7 @@ extension HTTPSession {
         options: RequestOptions = RequestOptions(),
         control: TransferControl = TransferControl(), _ handle: (DetailedResponse) async throws -> Result
     ) async throws -> Result {
-        let call = try Call(
-            request: request, url: url, body: body, options: options, settings: settings)
+        let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
             let body = ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount)
@@ -67,8 +66,7 @@ extension HTTPSession {
         _ request: HTTPRequest, to url: HTTPURL, body: HTTPBody = .none,
         options: RequestOptions = RequestOptions()
     ) async throws -> [UInt8] {
-        let call = try Call(
-            request: request, url: url, body: body, options: options, settings: settings)
+        let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
         let composer = RequestComposer(call: call)
         return try composer.compose(try await composer.prepareBody()).head
     }
@@ -120,8 +118,7 @@ public struct HTTPHop: Hashable, Sendable {
     /// A request that was followed by another.
     public init(
         reason: Reason, method: HTTPRequest.Method, url: HTTPURL, status: Int? = nil,
-        error: HTTPError.Code? = nil,
-        ended: Duration, delay: Duration = .zero
+        error: HTTPError.Code? = nil, ended: Duration, delay: Duration = .zero
     ) {
         self.reason = reason
         self.method = method

@@ -10,14 +10,10 @@ public struct ErrorMapper: HTTPErrorMapping {
     private let map: @Sendable (HTTPError) async -> any Error
 
     /// A mapper that calls a closure.
-    public init(_ map: @escaping @Sendable (HTTPError) async -> any Error) {
-        self.map = map
-    }
+    public init(_ map: @escaping @Sendable (HTTPError) async -> any Error) { self.map = map }
 
     /// What the closure makes of the error.
-    public func error(for error: HTTPError) async -> any Error {
-        await map(error)
-    }
+    public func error(for error: HTTPError) async -> any Error { await map(error) }
 
     /// Reads the body of an answer with an unacceptable status as JSON; where that fails, the error stays what it is.
     public static func json<Failure: Error & Decodable>(

@@ -6,8 +6,7 @@ public import FoundationEssentials
 ///
 /// It holds no connection and no descriptor: it may be kept, copied and passed around at will. Printed, it says what it is
 /// in a line: neither its body nor its fields, which may be large or secret.
-public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugStringConvertible,
-    CustomReflectable
+public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
 {
     /// The source of a response. Features add their own.
     public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -62,9 +61,7 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     /// The trailers byte by byte.
     package var rawTrailers: FieldBlock? { storage.trailers }
 
-    init(_ storage: ExchangeStorage) {
-        self.storage = storage
-    }
+    init(_ storage: ExchangeStorage) { self.storage = storage }
 
     /// The body as text: by its byte order mark, else the `charset` of `Content-Type`, else UTF-8. Bytes that make no sense
     /// become U+FFFD.
@@ -82,9 +79,7 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     public var debugDescription: String { description }
 
     /// What debuggers and `dump` show: the same as ``description``.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["description": description])
-    }
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 extension HTTPExchange {
@@ -94,9 +89,7 @@ extension HTTPExchange {
     ///   as it is.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
-    ) throws -> Value {
-        try decoder.decode(type, from: Data(try validated().body))
-    }
+    ) throws -> Value { try decoder.decode(type, from: Data(try validated().body)) }
 
     /// Makes a value of the answer, provided that its status is one of these and its content type one that the decoder
     /// takes (``ResponseDecoder/acceptableContentTypes``).
@@ -121,9 +114,7 @@ extension HTTPExchange {
     /// The body as JSON, whatever the status and the content type say; all digits of numbers and the order of members are
     /// kept.
     /// - Throws: A ``JSONError`` that names the byte.
-    public var json: JSONValue {
-        get throws(JSONError) { try JSONValue(parsing: body) }
-    }
+    public var json: JSONValue { get throws(JSONError) { try JSONValue(parsing: body) } }
 }
 
 extension ValidationSubject {

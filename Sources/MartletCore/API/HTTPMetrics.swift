@@ -121,15 +121,11 @@ extension HTTPMetrics {
             dns = timings.resolved.map { $0.since(timings.start) }
             connect = timings.connected.map { $0.since(timings.resolved ?? timings.start) }
             tunnel = timings.tunnelled.map { $0.since(timings.connected ?? timings.start) }
-            tls = timings.secured.map {
-                $0.since(timings.tunnelled ?? timings.connected ?? timings.start)
-            }
+            tls = timings.secured.map { $0.since(timings.tunnelled ?? timings.connected ?? timings.start) }
         }
         start = measured.start
         let timeline = measured.timeline
-        send = timeline.requestSent.flatMap { sent in
-            timeline.sendingBegan.map { sent.since($0) }
-        }
+        send = timeline.requestSent.flatMap { sent in timeline.sendingBegan.map { sent.since($0) } }
         firstByte = timeline.headReceived.map { $0.since(measured.start) }
         total = measured.ended.since(measured.start)
         sentByteCount = timeline.sentByteCount

@@ -45,9 +45,7 @@ extension HTTPMiddleware {
     /// Passes the request on, and the response back.
     public func handle(
         _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
-    ) async throws -> HTTPCall.Response {
-        try await next(request)
-    }
+    ) async throws -> HTTPCall.Response { try await next(request) }
 
     /// Does nothing.
     public func observe(_ event: SessionEvent, in context: CallContext) {}
@@ -151,9 +149,7 @@ public enum HTTPCall {
         public var body: ResponseBody? { answer?.body }
 
         /// Replaces the body by bytes in memory.
-        public mutating func setBody(_ bytes: some Sequence<UInt8>) {
-            replacement = .bytes(Array(bytes))
-        }
+        public mutating func setBody(_ bytes: some Sequence<UInt8>) { replacement = .bytes(Array(bytes)) }
 
         /// Replaces the body by a sequence that is read as the caller reads the response. It may wrap ``body``.
         ///

@@ -134,9 +134,8 @@ extension HTTPSession {
         settings.configuration.logger.debug(
             "response",
             metadata: [
-                "method": "\(call.method)", "origin": "\(call.url.origin)",
-                "status": "\(answer.head.status)", "reused": "\(answer.channel.isReused)",
-                "source": "\(answer.source.rawValue)",
+                "method": "\(call.method)", "origin": "\(call.url.origin)", "status": "\(answer.head.status)",
+                "reused": "\(answer.channel.isReused)", "source": "\(answer.source.rawValue)",
             ])
     }
 }
@@ -144,22 +143,16 @@ extension HTTPSession {
 // The session as a whole: what it holds, what bounds it, and its end.
 extension HTTPSession {
     /// Counts of connections by what they do, and of requests that wait for one.
-    public nonisolated var poolStatus: PoolStatus {
-        core.pool.snapshot
-    }
+    public nonisolated var poolStatus: PoolStatus { core.pool.snapshot }
 
     /// How many calls run.
-    public nonisolated var runningCallCount: Int {
-        core.runningCount
-    }
+    public nonisolated var runningCallCount: Int { core.runningCount }
 
     /// What the session holds at this moment, host by host, and what all sessions of the process hold together.
     ///
     /// Takes time in proportion to the number of hosts and of open descriptors: meant for a look now and then, not for each
     /// request.
-    public nonisolated var diagnostics: SessionDiagnostics {
-        SessionDiagnostics(core)
-    }
+    public nonisolated var diagnostics: SessionDiagnostics { SessionDiagnostics(core) }
 
     /// The limits of connections in force: those of ``SessionConfiguration/pool``, or of the last ``setPoolLimits(_:)``, as
     /// features such as the `concurrency` of `Martlet` have changed them.
@@ -168,31 +161,23 @@ extension HTTPSession {
     /// Changes the limits of connections while calls run; views share the change.
     ///
     /// Connections in use are never closed: lower limits hold as these become free. Limits that a feature sets replace these.
-    public nonisolated func setPoolLimits(_ limits: PoolLimits) {
-        core.setPoolLimits(limits)
-    }
+    public nonisolated func setPoolLimits(_ limits: PoolLimits) { core.setPoolLimits(limits) }
 
     /// Changes how fast bodies may go, while calls run, which heed it at once; views share the change.
-    public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) {
-        core.bandwidth.setLimits(limits)
-    }
+    public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
 
     /// Lets the calls that run end, then closes all connections. New calls throw at once; views share the end.
     ///
     /// Awaited by code of a call that runs, such as the closure of a stream, it waits for the other calls only; the
     /// session is closed when that call has ended.
-    public func finishAndInvalidate() async {
-        await invalidate(cancelling: false)
-    }
+    public func finishAndInvalidate() async { await invalidate(cancelling: false) }
 
     /// Cancels the calls that run and closes all connections; returns when they have ended. New calls throw at once;
     /// views share the end.
     ///
     /// Awaited by code of a call that runs, such as a handler or the closure of a stream, it does not wait for that call,
     /// which ends with `CancellationError` like the others.
-    public func invalidateAndCancel() async {
-        await invalidate(cancelling: true)
-    }
+    public func invalidateAndCancel() async { await invalidate(cancelling: true) }
 
     private func invalidate(cancelling: Bool) async {
         let delegate = configuration.delegate
@@ -256,8 +241,7 @@ extension HTTPRequest {
     public init(method: HTTPRequest.Method, url: HTTPURL, headerFields: HTTPFields = HTTPFields()) {
         self.init(
             method: method, scheme: url.scheme.rawValue, authority: url.hostFieldValue,
-            path: url.requestTarget,
-            headerFields: headerFields)
+            path: url.requestTarget, headerFields: headerFields)
     }
 
     /// A request to a URL given as a string.
@@ -274,15 +258,11 @@ package struct WeakSession: Sendable {
     private weak var core: SessionCore?
 
     /// A reference to a session and its views.
-    package init(_ session: HTTPSession) {
-        core = session.core
-    }
+    package init(_ session: HTTPSession) { core = session.core }
 
     /// Whether there is still a session to end.
     package var isAlive: Bool { core != nil }
 
     /// Ends it as ``HTTPSession/invalidateAndCancel()`` does; delegates are not told.
-    package func invalidateAndCancel() async {
-        await core?.invalidate(cancelling: true) {}
-    }
+    package func invalidateAndCancel() async { await core?.invalidate(cancelling: true) {} }
 }

@@ -43,9 +43,7 @@ public actor HTTPSession {
     /// Tasks that prefer it (`Task(executorPreference:)`) are resumed without a change of threads, which carries about a
     /// quarter more small requests where hundreds of connections are busy, and fewer where one is. Such tasks must not
     /// block: the loop serves all sessions.
-    public static var loopExecutor: any TaskExecutor {
-        EventLoop.sharedOrStalled
-    }
+    public static var loopExecutor: any TaskExecutor { EventLoop.sharedOrStalled }
 
     /// A view of this session with other settings.
     ///
@@ -77,8 +75,7 @@ public actor HTTPSession {
     /// Sends a request by method and URL; else as ``send(_:body:options:)``.
     public nonisolated func send(
         _ method: HTTPRequest.Method, _ url: HTTPURL, headers: HTTPFields = HTTPFields(),
-        body: HTTPBody = .none,
-        options: RequestOptions = RequestOptions()
+        body: HTTPBody = .none, options: RequestOptions = RequestOptions()
     ) async throws -> HTTPExchange {
         let call = try Call(method, headers, url: url, body: body, options: options, settings: settings)
         return try await collect(call, TransferControl(tellsProgress: false))
@@ -183,8 +180,7 @@ public actor HTTPSession {
     ) async throws -> Result {
         let url = try HTTPSession.url(of: request)
         let control = TransferControl(tellsProgress: false)
-        let call = try Call(
-            request: request, url: url, body: body, options: options, settings: settings)
+        let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
             if let validator = validate ?? call.validator { try await validator.admit(answer, reader) }
@@ -245,8 +241,7 @@ public actor HTTPSession {
         _ request: HTTPRequest, from url: HTTPURL, to path: FilePath, overwrites: Bool, body: HTTPBody,
         options: RequestOptions, control: TransferControl, head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
-        let call = try Call(
-            request: request, url: url, body: body, options: options, settings: settings)
+        let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
         return try await download(call, to: path, overwrites: overwrites, control: control, head: head)
     }
 
@@ -319,8 +314,7 @@ public actor HTTPSession {
         guard !authority.utf8.contains(where: { "/?#@".utf8.contains($0) }) else {
             throw HTTPError(
                 .invalidURL, phase: .preparing,
-                message: "the request's authority is more than a host and a port"
-            )
+                message: "the request's authority is more than a host and a port")
         }
         guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") || path.utf8.first == UInt8(ascii: "?")
         else {

@@ -81,15 +81,11 @@ public actor HTTPTask {
 
     /// The answer, once it is complete.
     /// - Throws: An ``HTTPError``; `CancellationError` when the call, or the task that awaits it, was cancelled.
-    public var value: HTTPExchange {
-        get async throws { try await outcome.value }
-    }
+    public var value: HTTPExchange { get async throws { try await outcome.value } }
 
     /// The head of the answer, as soon as it has come; after a repetition, that of the latest answer.
     /// - Throws: As ``value``.
-    public var response: HTTPResponse {
-        get async throws { try await head.value }
-    }
+    public var response: HTTPResponse { get async throws { try await head.value } }
 
     /// How far the request's body has gone.
     public nonisolated var uploadProgress: ProgressSequence {
@@ -115,21 +111,15 @@ public actor HTTPTask {
     ///
     /// A task that waits for a connection leaves the line, so that a paused task keeps no connection from other calls. When
     /// it goes on, it has its old place by age; the clock ``Timeouts/poolWait`` stands still meanwhile.
-    public func pause() {
-        if control.pause() { tell(.suspended) }
-    }
+    public func pause() { if control.pause() { tell(.suspended) } }
 
     /// Goes on after a pause.
-    public func resume() {
-        if control.resume() { tell(.resumed) }
-    }
+    public func resume() { if control.resume() { tell(.resumed) } }
 
     /// Changes how urgent the call is, also while it waits for a connection: it stands in the line at once where it would
     /// had it come with that priority. A request that has its connection is not disturbed; those that may follow it, as
     /// after a redirect, have the new priority.
-    public func setPriority(_ priority: RequestPriority) {
-        control.setPriority(priority)
-    }
+    public func setPriority(_ priority: RequestPriority) { control.setPriority(priority) }
 
     private func tell(_ kind: SessionEvent.Kind) {
         guard outcome.settled == nil else { return }
@@ -153,8 +143,7 @@ public actor HTTPTask {
     public func becomeDownload(to path: FilePath, overwrites: Bool = false) async throws {
         let destination = DownloadDestination(path: path, overwrites: overwrites)
         guard givenKind != .download, control.setDestination(destination) else {
-            throw HTTPError(
-                .invalidRequest, phase: .receivingBody, message: "the task is a download already")
+            throw HTTPError(.invalidRequest, phase: .receivingBody, message: "the task is a download already")
         }
         let exchange = try await outcome.value
         if let failure = control.takeFailure(of: destination) { throw failure }
@@ -171,9 +160,7 @@ public actor HTTPTask {
     }
 
     /// Ends the call: ``value`` throws `CancellationError`, and the connection closes. Nothing where it has ended.
-    public func cancel() {
-        control.cancel()
-    }
+    public func cancel() { control.cancel() }
 }
 
 extension HTTPSession {
@@ -199,8 +186,7 @@ extension HTTPSession {
         HTTPTask(kind: .download, request: request, core: core) { control, head in
             try await self.download(
                 request, from: try HTTPSession.url(of: request), to: path, overwrites: overwrites,
-                body: .none,
-                options: options, control: control, head: head)
+                body: .none, options: options, control: control, head: head)
         }
     }
 }

@@ -21,9 +21,7 @@ public struct ProgressSequence: AsyncSequence, Sendable {
         var seen: UInt64 = 0
 
         /// The newest value that this iterator has not given yet; `nil` after the last one, or when cancelled.
-        public mutating func next() async -> TransferProgress? {
-            await next(isolation: #isolation)
-        }
+        public mutating func next() async -> TransferProgress? { await next(isolation: #isolation) }
 
         /// The newest value that this iterator has not given yet; `nil` after the last one, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> TransferProgress? {
@@ -34,9 +32,7 @@ public struct ProgressSequence: AsyncSequence, Sendable {
     }
 
     /// A pass that begins with the present value.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(state: state)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(state: state) }
 
     // MARK: The task
 
@@ -44,19 +40,13 @@ public struct ProgressSequence: AsyncSequence, Sendable {
     public var current: TransferProgress { state.value }
 
     /// Pauses the task whose progress this is, both directions of it, as ``HTTPTask/pause()``.
-    public func pause() async {
-        await task?.pause()
-    }
+    public func pause() async { await task?.pause() }
 
     /// Lets the task go on, as ``HTTPTask/resume()``.
-    public func resume() async {
-        await task?.resume()
-    }
+    public func resume() async { await task?.resume() }
 
     /// Cancels the task, as ``HTTPTask/cancel()``.
-    public func cancel() async {
-        await task?.cancel()
-    }
+    public func cancel() async { await task?.cancel() }
 }
 
 /// The newest progress of one direction.

@@ -122,9 +122,7 @@ public struct RequestOptions: Sendable {
     private final class Box: Sendable {
         let content: Rare
 
-        init(_ content: Rare) {
-            self.content = content
-        }
+        init(_ content: Rare) { self.content = content }
     }
 
     private var box: Box?
@@ -146,9 +144,7 @@ public struct RequestOptions: Sendable {
     /// The settings of features; `nil` if there are none.
     var settings: SettingsStore? { rare?.settings }
 
-    mutating func changeSettings(_ body: (inout SettingsStore) -> Void) {
-        change { body(&$0.settings) }
-    }
+    mutating func changeSettings(_ body: (inout SettingsStore) -> Void) { change { body(&$0.settings) } }
 
     /// No deviations.
     public init() {}
@@ -186,14 +182,10 @@ public struct IdempotencyKey: Hashable, Sendable {
     public static let random = IdempotencyKey(kind: .random)
 
     /// A key of one's own.
-    public static func value(_ text: String) -> IdempotencyKey {
-        IdempotencyKey(kind: .value(text))
-    }
+    public static func value(_ text: String) -> IdempotencyKey { IdempotencyKey(kind: .value(text)) }
 
     /// The key; `nil` for one that is drawn for each call.
-    package var text: String? {
-        if case .value(let text) = kind { text } else { nil }
-    }
+    package var text: String? { if case .value(let text) = kind { text } else { nil } }
 
     /// The fields with the key, unless they have one.
     func added(to fields: HTTPFields) -> HTTPFields {

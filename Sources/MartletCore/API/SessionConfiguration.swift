@@ -208,9 +208,7 @@ public struct Timeouts: Hashable, Sendable, Codable {
         self.total = total
     }
 
-    private enum CodingKeys: String, CodingKey {
-        case poolWait, connect, head, idle, total
-    }
+    private enum CodingKeys: String, CodingKey { case poolWait, connect, head, idle, total }
 
     /// Reads clocks; one that is missing is stopped.
     /// - Throws: `DecodingError.dataCorrupted` for a negative one.

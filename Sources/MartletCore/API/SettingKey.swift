@@ -199,14 +199,11 @@ struct SettingsStore: Sendable {
 extension StageSource {
     /// Stages in the order of the pipeline.
     static func ordered(_ stages: [StageSource]) -> [StageSource] {
-        stages.enumerated()
-            .sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }
-            .map(\.element)
+        stages.enumerated().sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }.map(
+            \.element)
     }
 
-    private var place: Int {
-        2 * position.rawValue + (isOwn ? 1 : 0)
-    }
+    private var place: Int { 2 * position.rawValue + (isOwn ? 1 : 0) }
 }
 
 extension SessionConfiguration {

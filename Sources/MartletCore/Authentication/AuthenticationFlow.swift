@@ -37,9 +37,7 @@ package struct AuthenticationFlow {
     package var asksProgram: Bool { machine.sources.handler != nil || machine.sources.tokens != nil }
 
     /// Who calls, where what ``value(for:)`` gave is another for each request of theirs.
-    package func identity(for request: AuthenticatedRequest) -> String? {
-        machine.identity(for: request)
-    }
+    package func identity(for request: AuthenticatedRequest) -> String? { machine.identity(for: request) }
 
     /// Whether a request for which ``value(for:)`` had nothing will most likely be asked for it.
     package func expectsChallenge(_ request: AuthenticatedRequest) -> Bool {
@@ -47,9 +45,7 @@ package struct AuthenticationFlow {
     }
 
     /// Whether such a request is sent without its body first.
-    package func probes(_ request: AuthenticatedRequest) -> Bool {
-        machine.probes(request)
-    }
+    package func probes(_ request: AuthenticatedRequest) -> Bool { machine.probes(request) }
 
     /// Whether a request is to be sent again after a response, with what ``value(for:)`` then gives; `false` when the
     /// response is the call's answer.

@@ -25,10 +25,8 @@ package final class AuthenticationStage: CallStage {
                 flow: AuthenticationFlow(
                     AuthenticationMachine(
                         party: .origin, sources: sources,
-                        memory: progress.core.state { AuthenticationMemory() },
-                        firstOrigin: call.url.origin,
-                        trustsOtherOrigins: call.redirectPolicy.trustsOtherOrigins),
-                    progress.userCode)))
+                        memory: progress.core.state { AuthenticationMemory() }, firstOrigin: call.url.origin,
+                        trustsOtherOrigins: call.redirectPolicy.trustsOtherOrigins), progress.userCode)))
     }
 
     package func answer(_ call: Call, _ next: CallNext) async throws -> Answer {

@@ -66,9 +66,7 @@ package struct BodyPouring: Sendable {
     }
 
     /// Waits for a write that runs, whatever came of it.
-    package func waitForWorker() async {
-        await writer.waitForWorker()
-    }
+    package func waitForWorker() async { await writer.waitForWorker() }
 
     private func mapped<Value: Sendable>(
         _ body: () async throws(StorageError) -> Value
@@ -107,9 +105,7 @@ extension ResponseBody {
     }
 
     /// Ends the body: nothing more is taken of it, and its connection is not used again.
-    package func refuse() {
-        reader.channel.refuse()
-    }
+    package func refuse() { reader.channel.refuse() }
 }
 
 /// Where the body of an answer comes from.
@@ -213,9 +209,7 @@ package protocol BlockSink: Sendable {
     var workers: BlockingWorkers { get }
 }
 
-extension BlockSink {
-    package var workers: BlockingWorkers { .shared }
-}
+extension BlockSink { package var workers: BlockingWorkers { .shared } }
 
 extension FilePublisher: BlockSink {
     /// Appends bytes; more are always wanted.

@@ -120,9 +120,7 @@ package final class BodyReader: Sendable {
     }
 
     /// Hands out so many bytes in all.
-    func setLimit(_ limit: Int?) {
-        state.withLock { $0.byteLimit = limit }
-    }
+    func setLimit(_ limit: Int?) { state.withLock { $0.byteLimit = limit } }
 
     /// Remembers what is handed out from now on.
     func remember(upTo limit: Int) {
@@ -133,31 +131,23 @@ package final class BodyReader: Sendable {
     }
 
     /// What was handed out so far; `nil` where that is not all known.
-    var remembered: [UInt8]? {
-        state.withLock { $0.deliveredByteCount == 0 ? [] : $0.memory?.bytes }
-    }
+    var remembered: [UInt8]? { state.withLock { $0.deliveredByteCount == 0 ? [] : $0.memory?.bytes } }
 
     /// Notes that the rest of the body goes to a file, from which it cannot be had again.
-    func beginWriting() {
-        state.withLock { $0.memory = nil }
-    }
+    func beginWriting() { state.withLock { $0.memory = nil } }
 
     /// Whether bytes of the body are lost: reading them failed, or a file that they went to did.
     var hasLostBytes: Bool { state.withLock { $0.hasLostBytes } }
 
     /// Notes that bytes of the body are lost. What follows them is never the rest of the body.
-    func loseBytes() {
-        state.withLock { $0.hasLostBytes = true }
-    }
+    func loseBytes() { state.withLock { $0.hasLostBytes = true } }
 
     func tooLarge(_ limit: Int) -> HTTPError {
         refusal(.bodyTooLarge, "the body is larger than the limit of \(limit) bytes")
     }
 
     /// The error of a part of the body that is beyond its limit, after which the connection is not used again.
-    package func limitExceeded(_ message: String) -> HTTPError {
-        refusal(.limitExceeded, message)
-    }
+    package func limitExceeded(_ message: String) -> HTTPError { refusal(.limitExceeded, message) }
 
     /// The error of a response that is not what it should be, after which the connection is not used again.
     package func refusal(_ code: HTTPError.Code, _ message: String) -> HTTPError {

@@ -7,13 +7,9 @@ import Synchronization
 actor BytesSource: BodySource {
     private var bytes: [UInt8]?
 
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    func next() async throws -> [UInt8]? {
-        bytes.take()
-    }
+    func next() async throws -> [UInt8]? { bytes.take() }
 }
 
 /// A body's source that reads a file, on a worker, a quarter of a MiB at a time; the next piece is read while one is sent.
@@ -24,9 +20,7 @@ actor FileSource: BodySource {
     /// The piece behind the one that was handed out, on its way.
     private var ahead: OneShot<Result<[UInt8], StorageError>>?
 
-    init(_ file: FileReader) {
-        self.file = file
-    }
+    init(_ file: FileReader) { self.file = file }
 
     func next() async throws -> [UInt8]? {
         let piece = ahead.take() ?? read()
@@ -62,9 +56,7 @@ actor FileSource: BodySource {
 actor SequenceSource<Pieces: AsyncSequence & Sendable>: BodySource where Pieces.Element: Sequence<UInt8> {
     private var iterator: Pieces.AsyncIterator?
 
-    init(_ pieces: Pieces) {
-        iterator = pieces.makeAsyncIterator()
-    }
+    init(_ pieces: Pieces) { iterator = pieces.makeAsyncIterator() }
 
     func next() async throws -> [UInt8]? {
         // Taken out while it is asked, since the actor may be entered again meanwhile; it is not, for one task asks.
@@ -89,9 +81,7 @@ package final class OnceSource: Sendable {
     /// Guards who may read: the exchange that has it open, and whoever takes it back from that.
     private let state = Mutex(State())
 
-    init(_ source: any BodySource) {
-        self.source = source
-    }
+    init(_ source: any BodySource) { self.source = source }
 
     /// The source, unless it was begun; whoever had it before reads nothing of it.
     func open() -> (any BodySource)? {

@@ -48,9 +48,7 @@ public struct HTTPBody: Sendable {
     /// Bytes in memory.
     public static func bytes(
         _ bytes: some Sequence<UInt8>, contentType: String? = "application/octet-stream"
-    ) -> HTTPBody {
-        HTTPBody(.bytes(Array(bytes)), contentType: contentType)
-    }
+    ) -> HTTPBody { HTTPBody(.bytes(Array(bytes)), contentType: contentType) }
 
     /// A text in UTF-8.
     public static func text(_ text: String, contentType: String? = "text/plain; charset=utf-8") -> HTTPBody {
@@ -157,16 +155,12 @@ public struct HTTPBody: Sendable {
     }
 
     /// Whether there is a body at all, be it an empty one.
-    package var isPresent: Bool {
-        if case .none = storage { false } else { true }
-    }
+    package var isPresent: Bool { if case .none = storage { false } else { true } }
 }
 
 extension HTTPBody {
     /// The file it is; `nil` for another body.
-    package var file: FilePath? {
-        if case .file(let path) = storage { path } else { nil }
-    }
+    package var file: FilePath? { if case .file(let path) = storage { path } else { nil } }
 
     /// Collects the body, so that it can be signed or changed before it is sent.
     ///

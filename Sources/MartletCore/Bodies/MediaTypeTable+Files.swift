@@ -31,9 +31,7 @@ extension MediaTypeTable {
     }
 
     /// Reads the machine's table on a thread of its own, if nobody has yet.
-    public static func prepare() async {
-        await BlockingWorkers.shared.run { _ = systemTypes }
-    }
+    public static func prepare() async { await BlockingWorkers.shared.run { _ = systemTypes } }
 
     /// Reads a file; blocks.
     private static func read(_ path: String) throws(StorageError) -> [String: String] {

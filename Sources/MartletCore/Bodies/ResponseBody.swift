@@ -29,9 +29,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         ///
         /// When the task is cancelled it throws `CancellationError` at once, and the connection is closed.
         /// - Throws: An ``HTTPError``: a clock, a limit, a truncated or malformed body.
-        public mutating func next() async throws -> [UInt8]? {
-            try await reader.next()
-        }
+        public mutating func next() async throws -> [UInt8]? { try await reader.next() }
 
         /// The next piece; `nil` at the end.
         public mutating func next(
@@ -42,9 +40,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     }
 
     /// A pass that goes on where the last one stopped.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: reader)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
 
     /// The exchange that this is the body of, with what was taken of the body.
     /// - Parameter isCollected: Whether that is all of it.
@@ -58,9 +54,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public func collect(upTo limit: ByteCount = .mebibytes(16)) async throws -> [UInt8] {
         var whole: [UInt8] = []
         while let piece = try await reader.next() {
-            guard piece.count <= limit.bytes - whole.count else {
-                throw reader.tooLarge(limit.bytes)
-            }
+            guard piece.count <= limit.bytes - whole.count else { throw reader.tooLarge(limit.bytes) }
             if whole.isEmpty { whole = piece } else { whole += piece }
         }
         return whole
@@ -120,7 +114,5 @@ public struct ResponseBody: AsyncSequence, Sendable {
     }
 
     /// Fields that came behind a chunked body, once it has been read to its end.
-    public var trailers: HTTPFields? {
-        reader.channel.trailers.map(HeadConversion.fields)
-    }
+    public var trailers: HTTPFields? { reader.channel.trailers.map(HeadConversion.fields) }
 }

@@ -118,9 +118,7 @@ final class WriteBehind: Sendable {
         unsafe memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, capacity), alignment: 4096)
     }
 
-    deinit {
-        unsafe memory.deallocate()
-    }
+    deinit { unsafe memory.deallocate() }
 
     /// For how many more bytes there is room.
     var freeByteCount: Int { unsafe memory.count - count }

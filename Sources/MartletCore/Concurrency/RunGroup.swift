@@ -26,9 +26,7 @@ package final class RunGroup: Sendable {
         }
     }
 
-    deinit {
-        cancel()
-    }
+    deinit { cancel() }
 
     /// Begins a piece of work.
     package func add(_ body: @escaping Work) {

@@ -30,10 +30,9 @@ package final class Answer: Sendable {
     private let isEmptied: Bool
 
     package init(
-        call: Call, channel: BodyChannel, head: ResponseHead,
-        codings: [ContentCoding], announcedByteCount: UInt64?, hasTrailers: Bool, interim: [ResponseHead],
-        attempts: Int, waited: MonotonicTime, provenance: (any AnswerProvenance)? = nil,
-        isEmptied: Bool = false
+        call: Call, channel: BodyChannel, head: ResponseHead, codings: [ContentCoding],
+        announcedByteCount: UInt64?, hasTrailers: Bool, interim: [ResponseHead], attempts: Int,
+        waited: MonotonicTime, provenance: (any AnswerProvenance)? = nil, isEmptied: Bool = false
     ) {
         self.call = call
         self.channel = channel
@@ -67,17 +66,13 @@ package final class Answer: Sendable {
     /// The same answer once its body has gone elsewhere.
     var emptied: Answer {
         Answer(
-            call: call, channel: channel, head: head, codings: [],
-            announcedByteCount: 0,
+            call: call, channel: channel, head: head, codings: [], announcedByteCount: 0,
             hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited,
-            provenance: provenance,
-            isEmptied: true)
+            provenance: provenance, isEmptied: true)
     }
 
     /// Ends it: nothing more is read of its body.
-    package func finish() {
-        channel.finish()
-    }
+    package func finish() { channel.finish() }
 
     /// Where it came from.
     package var source: HTTPExchange.Source {
@@ -124,9 +119,8 @@ package final class Answer: Sendable {
             ExchangeStorage(
                 call, head: head, body: body,
                 isBodyCollected: isCollected && !isEmptied && call.method != .head, trailers: trailers,
-                interim: interim,
-                metrics: metricsSource,
-                source: source, representation: representation, provenance: provenance))
+                interim: interim, metrics: metricsSource, source: source, representation: representation,
+                provenance: provenance))
     }
 
     /// Which stored body it has; `nil` where it has none.
@@ -196,9 +190,7 @@ package protocol StoredBody: AnyObject, Sendable {
     ///
     /// - Parameter patience: The end of the wait for more, if that is sooner than the clocks have it.
     /// - Throws: ``HTTPError``; `CancellationError`.
-    func next(
-        for call: Call, control: TransferControl, patience: MonotonicTime?
-    ) async throws -> [UInt8]?
+    func next(for call: Call, control: TransferControl, patience: MonotonicTime?) async throws -> [UInt8]?
     /// Stops reading.
     func leave()
     /// Stops reading, and waits a moment for the rest of a small body.
@@ -216,9 +208,7 @@ struct AnswerRefusal: Error {
     let reason: any Error
 
     /// What a call throws for an error that comes out of it.
-    static func reason(of error: any Error) -> any Error {
-        (error as? AnswerRefusal)?.reason ?? error
-    }
+    static func reason(of error: any Error) -> any Error { (error as? AnswerRefusal)?.reason ?? error }
 }
 
 /// A result that any number of tasks wait for, each of which may be cancelled by itself.
@@ -237,9 +227,7 @@ package final class Outcome<Value: Sendable>: Sendable {
     package init() {}
 
     /// The result, once there is one.
-    var settled: Result<Value, any Error>? {
-        state.withLock { $0.result }
-    }
+    var settled: Result<Value, any Error>? { state.withLock { $0.result } }
 
     /// Settles it; the first result counts.
     package func settle(_ result: Result<Value, any Error>) {

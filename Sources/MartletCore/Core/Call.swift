@@ -88,8 +88,7 @@ package final class Call: Sendable {
     }
 
     convenience init(
-        request: HTTPRequest, url: HTTPURL, body: HTTPBody, options: RequestOptions,
-        settings: SessionSettings
+        request: HTTPRequest, url: HTTPURL, body: HTTPBody, options: RequestOptions, settings: SessionSettings
     ) throws(HTTPError) {
         try self.init(
             request.method, request.headerFields, url: url, body: body, options: options, settings: settings,
@@ -152,9 +151,7 @@ package final class Call: Sendable {
     }
 
     /// What the line names that the server gets, behind whatever proxy.
-    var serverTarget: String {
-        givenRequest.map { Call.isForServer($0) } ?? false ? "*" : url.requestTarget
-    }
+    var serverTarget: String { givenRequest.map { Call.isForServer($0) } ?? false ? "*" : url.requestTarget }
 
     /// Whether a request is `OPTIONS *`, which asks about the server and not about one of its resources.
     package static func isForServer(_ request: HTTPRequest) -> Bool {
@@ -162,9 +159,7 @@ package final class Call: Sendable {
     }
 
     /// When it must be over.
-    package var totalDeadline: MonotonicTime {
-        start.deadline(after: timeouts.total)
-    }
+    package var totalDeadline: MonotonicTime { start.deadline(after: timeouts.total) }
 
     /// Where its connection leads: the server, or the proxy that it is handed to.
     var destination: Destination {
@@ -177,9 +172,7 @@ package final class Call: Sendable {
     }
 
     /// Whether the request may be sent again when it was sent and no byte of a response came.
-    var maySendAgain: Bool {
-        (method.isIdempotent || isDeclaredSafe) && body.replay != .once
-    }
+    var maySendAgain: Bool { (method.isIdempotent || isDeclaredSafe) && body.replay != .once }
 
     private var isDeclaredSafe: Bool {
         options.allowsResendingUnsafeMethods || fields.contains(HTTPField.Name.idempotencyKey)
@@ -204,9 +197,7 @@ enum CallNumber {
     private static let last = Atomic<UInt64>(0)
 
     /// The next number; the first is 1.
-    static func next() -> UInt64 {
-        last.wrappingAdd(1, ordering: .relaxed).newValue
-    }
+    static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
 }
 
 extension Call {
@@ -296,8 +287,7 @@ extension Call {
         return try ContentCodingPlan(
             fieldValues: head.fields.values(of: "content-encoding"),
             limits: settings.configuration.decompressionLimits
-        )
-        .codings
+        ).codings
     }
 
     /// The call as it is sent for several calls at once: without a total time limit, since each of them has its own.
@@ -308,9 +298,7 @@ extension Call {
     }
 
     /// The call without an observer.
-    package var unobserved: Call {
-        Call(self, supplement: supplement, hops: hops, observer: nil)
-    }
+    package var unobserved: Call { Call(self, supplement: supplement, hops: hops, observer: nil) }
 
     /// The fields that the request is sent with, except those that frame its body.
     package var sentFields: FieldBlock {

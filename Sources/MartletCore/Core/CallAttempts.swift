@@ -186,9 +186,7 @@ struct CallAttempts {
             lease: lease,
             clocks: ExchangeClocks(
                 head: runner.call.timeouts.head, idle: runner.call.timeouts.idle,
-                totalDeadline: runner.call.totalDeadline),
-            loop: runner.core.loop,
-            onUpload: onUpload,
+                totalDeadline: runner.call.totalDeadline), loop: runner.core.loop, onUpload: onUpload,
             gate: runner.gate ?? (runner.control.isExposed ? runner.control : nil),
             pace: TransferPace(
                 runner.core.bandwidth,
@@ -263,10 +261,9 @@ struct CallAttempts {
             }
         runner.control.download?.update { $0.totalByteCount = length }
         return Answer(
-            call: runner.call, channel: .exchange(exchange), head: head,
-            codings: codings,
-            announcedByteCount: length, hasTrailers: framing == .chunked, interim: interim,
-            attempts: number, waited: waited)
+            call: runner.call, channel: .exchange(exchange), head: head, codings: codings,
+            announcedByteCount: length, hasTrailers: framing == .chunked, interim: interim, attempts: number,
+            waited: waited)
     }
 
     /// Decides whether a failed exchange is followed by another; throws where it is not.
@@ -321,17 +318,13 @@ package final class BandwidthGroup: Sendable {
         number = governor.enter(limit)
     }
 
-    deinit {
-        governor.leave(number)
-    }
+    deinit { governor.leave(number) }
 
     /// What limits, this one and the session's, did to the bodies received since the last look.
     package func look() -> BandwidthHold { governor.hold(transfer: number, .down) }
 
     /// Changes the limit; those that wait are judged anew at once.
-    package func setLimit(_ limit: BandwidthLimit) {
-        governor.setLimit(limit, ofTransfer: number)
-    }
+    package func setLimit(_ limit: BandwidthLimit) { governor.setLimit(limit, ofTransfer: number) }
 }
 
 /// What is known of a connection on which a request, or the way to its server, failed before there was a response.

@@ -51,9 +51,7 @@ package final class CallRegistry: Sendable {
     private let state = Mutex(State())
 
     /// How many calls run.
-    var runningCount: Int {
-        state.withLock { $0.runningCount }
-    }
+    var runningCount: Int { state.withLock { $0.runningCount } }
 
     /// Notes a call, unless the session was invalidated.
     package func enter(_ control: TransferControl) -> Int? {
@@ -91,9 +89,7 @@ package final class CallRegistry: Sendable {
     }
 
     /// Whether the session was invalidated.
-    var isInvalidated: Bool {
-        state.withLock { $0.isInvalidated }
-    }
+    var isInvalidated: Bool { state.withLock { $0.isInvalidated } }
 
     /// Those of some calls that run here.
     func running(_ calls: [TransferControl]) -> [TransferControl] {
@@ -194,9 +190,7 @@ final class TaskList: Sendable {
         running.withLock { $0.values.sorted { $0.id < $1.id } }
     }
 
-    func add(_ task: HTTPTask) {
-        running.withLock { $0[task.id] = task }
-    }
+    func add(_ task: HTTPTask) { running.withLock { $0[task.id] = task } }
 
     func remove(_ id: UInt64) {
         // Let go of behind the lock.

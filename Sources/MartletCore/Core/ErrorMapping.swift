@@ -58,8 +58,7 @@ extension HTTPError {
             message =
                 "the \(clock.rawValue) clock ran out while \(phase.words), after \(HTTPError.text(self.elapsed ?? elapsed))"
             if let shortage = error.shortage { message += ": \(shortage)" }
-        case .cancelled:
-            message = "the call was cancelled"
+        case .cancelled: message = "the call was cancelled"
         }
     }
 
@@ -98,8 +97,7 @@ extension HTTPError {
         case .timedOut:
             code = .timedOut
             message = "a clock ran out while \(phase.words)"
-        case .interrupted:
-            message = "the call was interrupted"
+        case .interrupted: message = "the call was interrupted"
         }
     }
 
@@ -170,8 +168,7 @@ extension HTTPError.Code {
             case .emptyResponse: self = .emptyResponse
             case .truncated: self = .truncated
             case .headTooLarge, .lineTooLong, .tooManyLines, .tooManyInformationalResponses,
-                .trailersTooLarge,
-                .chunkExtensionsTooLarge, .chunkSizeTooLong:
+                .trailersTooLarge, .chunkExtensionsTooLarge, .chunkSizeTooLong:
                 self = .limitExceeded
             default: self = .protocolViolation
             }
@@ -202,9 +199,7 @@ extension HTTPError {
     /// - Parameters:
     ///   - owner: What has it, such as `download manager`.
     ///   - contents: What is in it, such as `downloads`.
-    package init(
-        refusing refusal: RecordFolder.Refusal, path: String, owner: String, contents: String
-    ) {
+    package init(refusing refusal: RecordFolder.Refusal, path: String, owner: String, contents: String) {
         switch refusal {
         case .storage(let error): self.init(storing: error)
         case .foreign:
@@ -222,10 +217,8 @@ extension HTTPError {
         case .otherFiles(let reason):
             self.init(
                 .fileFailed, phase: .preparing,
-                message:
-                    "\(path): is not the directory of a \(owner): \(reason); "
-                    + "nothing in it was changed; choose a new or an empty one"
-            )
+                message: "\(path): is not the directory of a \(owner): \(reason); "
+                    + "nothing in it was changed; choose a new or an empty one")
         case .inUse:
             self.init(
                 .alreadyInProgress, phase: .preparing,

@@ -53,8 +53,7 @@ struct RequestComposer {
         var demands = Demands(keepsAlive: !isHTTP10)
         var encoder = RequestEncoder()
         try encoder.begin(
-            method: call.method.rawValue, target: call.requestTarget,
-            version: isHTTP10 ? .http10 : .http11)
+            method: call.method.rawValue, target: call.requestTarget, version: isHTTP10 ? .http10 : .http11)
         if !fields.isEmpty, let host = fields[.hostField] {
             try encoder.hostField(host)
         } else if !isOmitted(.hostField) {
@@ -115,9 +114,8 @@ struct RequestComposer {
         return ExchangeRequest(
             head: encoder.bytes, method: call.method.rawValue, version: isHTTP10 ? .http10 : .http11,
             body: prepared.body, expectsContinue: demands.expects,
-            continueWait: call.settings.configuration.continueTimeout,
-            wantsKeepAlive: demands.keepsAlive, isRaw: call.options.isRaw,
-            ignoresLength: call.options.ignoresContentLength, trailers: trailers)
+            continueWait: call.settings.configuration.continueTimeout, wantsKeepAlive: demands.keepsAlive,
+            isRaw: call.options.isRaw, ignoresLength: call.options.ignoresContentLength, trailers: trailers)
     }
 
     /// What fields ask of this side besides being sent.
@@ -182,9 +180,7 @@ struct RequestComposer {
         }
     }
 
-    private func isOmitted(_ name: HTTPField.Name) -> Bool {
-        call.options.omittedFields.contains(name)
-    }
+    private func isOmitted(_ name: HTTPField.Name) -> Bool { call.options.omittedFields.contains(name) }
 
     /// Fields that depend on the URL and the body, and so are not taken over from the caller as they stand.
     static func isSetHere(_ name: HTTPField.Name) -> Bool {
@@ -200,9 +196,7 @@ struct RequestComposer {
     // MARK: The body
 
     /// Opens the body: finds its length, and checks what the caller said about it.
-    func prepareBody() async throws(HTTPError) -> PreparedBody {
-        try framed(try await open())
-    }
+    func prepareBody() async throws(HTTPError) -> PreparedBody { try framed(try await open()) }
 
     /// Reads a source that is said to have no bytes.
     ///
@@ -228,8 +222,7 @@ struct RequestComposer {
         if call.supplement?.withholdsBody == true { return PreparedBody(body: .bytes([]), length: 0) }
         return switch call.body.storage {
         case .none: try framed(PreparedBody(body: .none, length: nil))
-        case .bytes(let bytes):
-            try framed(PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count)))
+        case .bytes(let bytes): try framed(PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count)))
         case .multipart(let content):
             if let bytes = content.bytes {
                 try framed(PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count)))
@@ -306,9 +299,7 @@ struct RequestComposer {
 
 extension RequestComposer.PreparedBody {
     /// Whether the body goes out in chunks.
-    var isChunked: Bool {
-        if case .source(_, nil) = body { true } else { false }
-    }
+    var isChunked: Bool { if case .source(_, nil) = body { true } else { false } }
 
     /// The same body in chunks, whatever its length.
     func chunked() -> RequestComposer.PreparedBody {
@@ -360,15 +351,12 @@ package enum HeadConversion {
     private static let commonNames: [String: HTTPField.Name] = {
         let names = [
             "Accept-Ranges", "Access-Control-Allow-Origin", "Age", "Allow", "Alt-Svc", "Cache-Control",
-            "Connection",
-            "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length",
-            "Content-Location",
-            "Content-Range", "Content-Security-Policy", "Content-Type", "Date", "ETag", "Expires",
-            "Keep-Alive",
-            "Last-Modified", "Link", "Location", "Pragma", "Referrer-Policy", "Retry-After", "Server",
-            "Set-Cookie",
-            "Strict-Transport-Security", "Transfer-Encoding", "Vary", "Via", "WWW-Authenticate", "X-Cache",
-            "X-Content-Type-Options", "X-Frame-Options", "X-Powered-By", "X-Request-Id",
+            "Connection", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length",
+            "Content-Location", "Content-Range", "Content-Security-Policy", "Content-Type", "Date", "ETag",
+            "Expires", "Keep-Alive", "Last-Modified", "Link", "Location", "Pragma", "Referrer-Policy",
+            "Retry-After", "Server", "Set-Cookie", "Strict-Transport-Security", "Transfer-Encoding", "Vary",
+            "Via", "WWW-Authenticate", "X-Cache", "X-Content-Type-Options", "X-Frame-Options", "X-Powered-By",
+            "X-Request-Id",
         ]
         var table: [String: HTTPField.Name] = [:]
         for name in names + names.map({ $0.lowercased() }) { table[name] = HTTPField.Name(name) }

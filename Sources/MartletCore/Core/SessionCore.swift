@@ -39,9 +39,8 @@ package final class SessionCore: Sendable {
         bandwidth = BandwidthGovernor(limits: configuration.bandwidth, loop: loop)
         features = Mutex(Features(limits: configuration.pool))
         let logger = configuration.logger
-        pool = ConnectionPool(
-            limits: configuration.pool, wireLimits: configuration.wireLimits, loop: loop
-        ) { waits in
+        pool = ConnectionPool(limits: configuration.pool, wireLimits: configuration.wireLimits, loop: loop) {
+            waits in
             for wait in waits {
                 logger.notice(
                     "requests have waited for a connection for more than 10 s",
@@ -105,9 +104,7 @@ package final class SessionCore: Sendable {
     // MARK: Who runs
 
     /// Whether one call runs, and it is one to wait awake for.
-    var waitsAwake: Bool {
-        calls.runningCount == 1 && briefWait.isDue()
-    }
+    var waitsAwake: Bool { calls.runningCount == 1 && briefWait.isDue() }
 
     /// How many calls run.
     var runningCount: Int { calls.runningCount }
@@ -145,9 +142,7 @@ package final class SessionCore: Sendable {
 
 /// Something that works on behalf of a session and is found by it, without being kept alive.
 final class SessionCompanion: Sendable {
-    private struct Reference: Sendable {
-        weak var object: (any AnyObject & Sendable)?
-    }
+    private struct Reference: Sendable { weak var object: (any AnyObject & Sendable)? }
 
     /// Guards the reference: who opens it, and who looks for it.
     private let reference = Mutex(Reference())

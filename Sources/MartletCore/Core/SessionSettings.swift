@@ -145,9 +145,7 @@ final class DefaultLines: Sendable {
     }
 
     /// Whether the lines are those of a request with these fields of its own.
-    func suit(_ fields: HTTPFields) -> Bool {
-        fields.isEmpty || !fields.contains { names.contains($0.name) }
-    }
+    func suit(_ fields: HTTPFields) -> Bool { fields.isEmpty || !fields.contains { names.contains($0.name) } }
 }
 
 /// A field that requests have besides their own.
@@ -170,9 +168,8 @@ extension SessionConfiguration {
     ///
     /// The encoder, the keys of the cache and `Vary` all use these.
     /// - Parameter isLeftOut: Whether the request has a field itself, or does not want it.
-    func defaultFields(
-        asksForCoding: Bool, leavingOut isLeftOut: (HTTPField.Name) -> Bool
-    ) -> [DefaultField] {
+    func defaultFields(asksForCoding: Bool, leavingOut isLeftOut: (HTTPField.Name) -> Bool) -> [DefaultField]
+    {
         var fields = headers.filter { !isLeftOut($0.name) }.map {
             DefaultField(name: $0.name, field: $0, value: "")
         }

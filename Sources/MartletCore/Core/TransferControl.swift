@@ -66,9 +66,7 @@ package final class TransferControl: TransferGate {
     package var isExposed: Bool { upload != nil }
 
     /// Whether the call was cancelled.
-    package var isCancelled: Bool {
-        state.withLock { $0.isCancelled }
-    }
+    package var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
     /// The exchange that the call has begun; it may be over.
     var exchange: Exchange? {
@@ -101,9 +99,7 @@ package final class TransferControl: TransferGate {
     }
 
     /// How urgent the call is since somebody changed it; `nil` when nobody has.
-    var priority: RequestPriority? {
-        state.withLock { $0.priority }
-    }
+    var priority: RequestPriority? { state.withLock { $0.priority } }
 
     /// Changes how urgent the call is, also while it waits for a connection.
     func setPriority(_ priority: RequestPriority) {
@@ -138,9 +134,7 @@ package final class TransferControl: TransferGate {
     }
 
     /// Forgets a wait that has ended.
-    func endWait(_ number: UInt64) {
-        _ = state.withLock { $0.userWaits.removeValue(forKey: number) }
-    }
+    func endWait(_ number: UInt64) { _ = state.withLock { $0.userWaits.removeValue(forKey: number) } }
 
     private static func interrupt(_ activity: Activity) {
         switch activity {
@@ -180,9 +174,7 @@ package final class TransferControl: TransferGate {
     // MARK: Becoming a download
 
     /// Where the answer's body goes; `nil` for memory.
-    var destination: DownloadDestination? {
-        state.withLock { $0.destination }
-    }
+    var destination: DownloadDestination? { state.withLock { $0.destination } }
 
     /// The destination that whoever collects the body has to write; `nil` where the delegate's file has the body.
     var pendingDestination: DownloadDestination? {
@@ -260,9 +252,7 @@ package final class TransferControl: TransferGate {
         return wasPaused
     }
 
-    package var isPaused: Bool {
-        state.withLock { $0.isPaused }
-    }
+    package var isPaused: Bool { state.withLock { $0.isPaused } }
 
     package func waitWhilePaused(until deadline: MonotonicTime, on loop: EventLoop) async {
         while !Task.isCancelled, MonotonicTime.now() < deadline {
@@ -307,9 +297,8 @@ final class ExchangeStorage: Sendable {
 
     init(
         _ call: Call, head: ResponseHead, body: [UInt8], isBodyCollected: Bool = false, trailers: FieldBlock?,
-        interim: [ResponseHead],
-        metrics: MetricsSource, source: HTTPExchange.Source, representation: UInt64? = nil,
-        provenance: (any AnswerProvenance)? = nil
+        interim: [ResponseHead], metrics: MetricsSource, source: HTTPExchange.Source,
+        representation: UInt64? = nil, provenance: (any AnswerProvenance)? = nil
     ) {
         method = call.method
         fields = call.fields
@@ -332,9 +321,7 @@ final class ExchangeStorage: Sendable {
     var metrics: HTTPMetrics { measured.metrics }
 
     /// The request as it was asked for.
-    var request: HTTPRequest {
-        givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields)
-    }
+    var request: HTTPRequest { givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields) }
 
     /// The response, made once.
     var response: HTTPResponse {

@@ -114,9 +114,6 @@ package struct UserCode: Sendable {
 }
 
 /// A wait that can be ended from outside.
-protocol InterruptibleWait: Sendable {
-    @discardableResult
-    func interrupt() -> Bool
-}
+protocol InterruptibleWait: Sendable { @discardableResult func interrupt() -> Bool }
 
 extension OneShot: InterruptibleWait {}

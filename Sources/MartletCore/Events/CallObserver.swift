@@ -134,9 +134,7 @@ package final class CallObserver: Sendable {
     }
 
     /// Ends ``tellUpload()``.
-    func endUpload() {
-        upload?.update { $0.isFinished = true }
-    }
+    func endUpload() { upload?.update { $0.isFinished = true } }
 
     /// Tells the delegate the last state of the request's body, which a cancelled ``tellUpload()`` has not.
     func tellUploadEnd() async {
@@ -154,9 +152,7 @@ package final class CallObserver: Sendable {
         let disposition = try await userCode.run(
             "the delegate's received(_:in:)", .evaluating, holding: answer.channel.heldExchange,
             sentCount: context.sentCount
-        ) {
-            try await delegate.received(response, in: context)
-        }
+        ) { try await delegate.received(response, in: context) }
         if control.isCancelled { throw CancellationError() }
         switch disposition {
         case .allow: return answer
@@ -184,9 +180,7 @@ package final class CallObserver: Sendable {
         return try await userCode.run(
             "the delegate's destination(of:proposed:in:)", .evaluating, holding: answer.channel.heldExchange,
             sentCount: context.sentCount
-        ) {
-            try await delegate.destination(of: response, proposed: proposed, in: context) ?? proposed
-        }
+        ) { try await delegate.destination(of: response, proposed: proposed, in: context) ?? proposed }
     }
 
     func downloadFinished(at path: FilePath) async {
@@ -201,9 +195,7 @@ package final class CallObserver: Sendable {
         try await userCode.run(
             "the delegate's bodyReceived(_:in:)", .receivingBody, holding: channel.heldExchange,
             sentCount: context.sentCount
-        ) {
-            await delegate.bodyReceived(byteCount, in: context)
-        }
+        ) { await delegate.bodyReceived(byteCount, in: context) }
     }
 
     // MARK: The call

@@ -103,9 +103,7 @@ package final class EventQueue<Event: Sendable>: Sendable {
     }
 
     /// Ends it behind what is in it.
-    func end() {
-        wake { $0.isEnded = true }
-    }
+    func end() { wake { $0.isEnded = true } }
 
     private func wake(_ change: (inout State) -> Void) {
         let waiters = state.withLock { state -> [UInt64: Waiter<Void>] in
@@ -173,18 +171,12 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
         let take: @Sendable () async -> Event?
 
         /// The next event; `nil` behind the last one, or, where there is none, when the task is cancelled.
-        public mutating func next() async -> Event? {
-            await take()
-        }
+        public mutating func next() async -> Event? { await take() }
 
         /// The next event; `nil` behind the last one, or, where there is none, when the task is cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> Event? {
-            await take()
-        }
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Event? { await take() }
     }
 
     /// A pass that goes on where the others are.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(take: take)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(take: take) }
 }

@@ -15,10 +15,7 @@ package final class EventLog<Event: Sendable>: Sendable {
         @usableFromInline var lastNumber: UInt64
         @usableFromInline var isEnded: Bool
 
-        @inlinable
-        init() {
-            (past, pastWeight, subscribers, lastNumber, isEnded) = ([], 0, [], 0, false)
-        }
+        @inlinable init() { (past, pastWeight, subscribers, lastNumber, isEnded) = ([], 0, [], 0, false) }
     }
 
     /// A subscriber's hold on its mailbox: with the last reference to it the log forgets the mailbox.
@@ -33,10 +30,7 @@ package final class EventLog<Event: Sendable>: Sendable {
             self.end = end
         }
 
-        @inlinable
-        deinit {
-            end()
-        }
+        @inlinable deinit { end() }
     }
 
     /// How many past events late subscribers get.
@@ -60,10 +54,7 @@ package final class EventLog<Event: Sendable>: Sendable {
         state = Mutex(State())
     }
 
-    @inlinable
-    deinit {
-        end()
-    }
+    @inlinable deinit { end() }
 
     /// The last events that have happened, as late subscribers get them.
     @inlinable package var pastEvents: [Event] { state.withLock { $0.past } }

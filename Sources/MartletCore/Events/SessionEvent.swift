@@ -58,9 +58,7 @@ public struct SessionEvent: Sendable {
 
 extension SessionEvent: CustomStringConvertible {
     /// The number of the call and what happened, in a line.
-    public var description: String {
-        call.map { "call \($0): \(text)" } ?? text
-    }
+    public var description: String { call.map { "call \($0): \(text)" } ?? text }
 
     private var text: String {
         switch kind {
@@ -90,8 +88,7 @@ extension HTTPURL {
     var bare: HTTPURL {
         HTTPURL(
             scheme: scheme, userInfo: nil, host: host, hostKind: hostKind, explicitPort: explicitPort,
-            path: path,
-            query: nil, fragment: nil)
+            path: path, query: nil, fragment: nil)
     }
 }
 
@@ -131,9 +128,7 @@ public struct SessionEvents: AsyncSequence, Sendable {
         let subscription: EventSubscription<SessionEvent>
 
         /// The next event; `nil` behind the last one, or when the task is cancelled.
-        public mutating func next() async -> SessionEvent? {
-            await subscription.queue.next()
-        }
+        public mutating func next() async -> SessionEvent? { await subscription.queue.next() }
 
         /// The next event; `nil` behind the last one, or when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> SessionEvent? {
@@ -142,9 +137,7 @@ public struct SessionEvents: AsyncSequence, Sendable {
     }
 
     /// A pass that goes on where the others are.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(subscription: subscription)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
 }
 
 /// A subscriber's hold on its queue: with the last reference to it the hub forgets the queue.
@@ -159,9 +152,7 @@ package final class EventSubscription<Event: Sendable>: Sendable {
         number = hub.add(queue)
     }
 
-    deinit {
-        hub.remove(number)
-    }
+    deinit { hub.remove(number) }
 }
 
 /// How many calls of a session run, as an `AsyncSequence` of newest values: what an activity indicator shows.
@@ -190,15 +181,11 @@ public struct SessionActivity: AsyncSequence, Sendable {
         }
 
         /// The newest number, once it is another than the one before; `nil` at the end, or when cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {
-            await next()
-        }
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Int? { await next() }
     }
 
     /// A pass that begins with the present number.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(registry: registry)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(registry: registry) }
 }
 
 extension HTTPSession {
@@ -207,9 +194,7 @@ extension HTTPSession {
     ///
     /// Calls that run already are not told of, but for their pause. While nobody is subscribed there are no events, and
     /// they cost nothing.
-    public nonisolated var events: SessionEvents {
-        events(buffering: SessionEvents.defaultBufferCount)
-    }
+    public nonisolated var events: SessionEvents { events(buffering: SessionEvents.defaultBufferCount) }
 
     /// The same as ``events`` with another buffer.
     /// - Parameter count: How many events are kept for a slow subscriber; at least 1.
@@ -221,9 +206,7 @@ extension HTTPSession {
     package nonisolated var eventSubscriberCount: Int { core.events.count }
 
     /// How many calls of this session and its views run, as newest values.
-    public nonisolated var activity: SessionActivity {
-        SessionActivity(registry: core.calls)
-    }
+    public nonisolated var activity: SessionActivity { SessionActivity(registry: core.calls) }
 
     /// The tasks of this session and its views that have not ended, in the order they were made.
     ///
@@ -231,7 +214,5 @@ extension HTTPSession {
     public var tasks: [HTTPTask] { core.tasks.all }
 
     /// The tasks of a kind that have not ended, in the order they were made.
-    public func tasks(of kind: HTTPTask.Kind) -> [HTTPTask] {
-        core.tasks.all.filter { $0.kind == kind }
-    }
+    public func tasks(of kind: HTTPTask.Kind) -> [HTTPTask] { core.tasks.all.filter { $0.kind == kind } }
 }

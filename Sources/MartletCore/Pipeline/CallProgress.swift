@@ -38,9 +38,7 @@ package final class CallProgress: Sendable {
     /// Guards the above: taken by the stages, and by a middleware that still runs when its call has ended.
     private let state: Mutex<State>
 
-    init(
-        _ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: Answer?
-    ) {
+    init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: Answer?) {
         self.core = core
         self.dialer = dialer
         self.control = control
@@ -76,9 +74,7 @@ package final class CallProgress: Sendable {
     // MARK: Requests
 
     /// The answer to the first request, if that was sent before there was a pipeline.
-    package func takeFirstAnswer() -> Answer? {
-        state.withLock { $0.firstAnswer.take() }
-    }
+    package func takeFirstAnswer() -> Answer? { state.withLock { $0.firstAnswer.take() } }
 
     /// Counts a request that is sent.
     /// - Returns: The request with the hops of the call so far.
@@ -125,9 +121,7 @@ package final class CallProgress: Sendable {
     }
 
     /// The request with the body that the delegate gave last, if it gave one.
-    func renewed(_ call: Call) -> Call {
-        state.withLock { $0.newBody }.map { call.with($0) } ?? call
-    }
+    func renewed(_ call: Call) -> Call { state.withLock { $0.newBody }.map { call.with($0) } ?? call }
 
     // MARK: Failures
 
@@ -182,9 +176,7 @@ package final class CallProgress: Sendable {
         let (given, context) = (request.publicRequest, observer.context)
         let body = try await userCode.run(
             "the delegate's newBody(for:in:)", .evaluating, holding: exchange, sentCount: sentCount
-        ) {
-            try await delegate.newBody(for: given, in: context)
-        }
+        ) { try await delegate.newBody(for: given, in: context) }
         guard let body else { return false }
         _ = state.withLock { state in
             defer { state.newBody = body }
@@ -206,8 +198,7 @@ package final class CallProgress: Sendable {
         up answer: Answer, reason: HTTPHop.Reason, delay: Duration = .zero, target: HTTPURL? = nil
     ) async {
         let patience = MonotonicTime.now().advanced(by: CallProgress.patience)
-        await answer.channel.finish(
-            waitingUntil: min(patience, answer.call.totalDeadline), for: control)
+        await answer.channel.finish(waitingUntil: min(patience, answer.call.totalDeadline), for: control)
         note(reason, answer.call, answer, status: answer.head.status, delay: delay, target: target)
     }
 
@@ -239,9 +230,7 @@ package final class CallProgress: Sendable {
     }
 
     /// How many tries there were, and how many of them a 408 ended.
-    var tries: (count: Int, timeoutStatuses: Int) {
-        state.withLock { ($0.tryCount, $0.timeoutStatusCount) }
-    }
+    var tries: (count: Int, timeoutStatuses: Int) { state.withLock { ($0.tryCount, $0.timeoutStatusCount) } }
 
     /// How long the rest of an answer that is not the call's is waited for, so that its connection can carry the next
     /// request: less than another connection takes to open on most ways.

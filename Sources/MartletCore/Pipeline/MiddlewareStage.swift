@@ -16,9 +16,7 @@ struct MiddlewareStage: CallStage {
         do {
             let response = try await progress.userCode.run(
                 "the middleware's handle(_:context:next:)", .preparing, sentCount: progress.sentCount
-            ) {
-                try await middleware.handle(request, context: context, next: HTTPNext(send: run.send))
-            }
+            ) { try await middleware.handle(request, context: context, next: HTTPNext(send: run.send)) }
             return try run.end(with: response)
         } catch {
             run.end()
@@ -135,8 +133,7 @@ private final class MiddlewareRun: Sendable {
             channel: .made(MadeBody(source ?? BytesSource([]), base: base, progress.userCode)),
             head: head ?? base?.head ?? ResponseHead(response.head), codings: [], announcedByteCount: length,
             hasTrailers: true, interim: base?.interim ?? [], attempts: base?.attempts ?? 0,
-            waited: call.start,
-            provenance: base?.provenance)
+            waited: call.start, provenance: base?.provenance)
     }
 }
 
@@ -176,9 +173,7 @@ final class OpenAnswer: Sendable {
 private final class ReaderSource: BodySource {
     private let reader: BodyReader
 
-    init(_ reader: BodyReader) {
-        self.reader = reader
-    }
+    init(_ reader: BodyReader) { self.reader = reader }
 
     func next() async throws -> [UInt8]? { try await reader.next() }
 }
@@ -206,11 +201,8 @@ package final class MadeBody: Sendable {
             } else {
                 piece = try await userCode.run(
                     "the body of a middleware's response", .receivingBody,
-                    holding: base?.channel.heldExchange,
-                    sentCount: 1
-                ) {
-                    try await source.next()
-                }
+                    holding: base?.channel.heldExchange, sentCount: 1
+                ) { try await source.next() }
             }
             if piece?.isEmpty != true { return piece }
         }

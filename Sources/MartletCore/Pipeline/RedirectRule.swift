@@ -8,9 +8,7 @@ package struct RedirectRule: Sendable {
     package let policy: RedirectPolicy
 
     /// A rule.
-    package init(policy: RedirectPolicy) {
-        self.policy = policy
-    }
+    package init(policy: RedirectPolicy) { self.policy = policy }
 
     /// What follows.
     package enum Decision: Equatable, Sendable {

@@ -77,9 +77,7 @@ struct RedirectStage: CallStage {
         let chosen = try await progress.userCode.run(
             "the delegate's redirect(by:from:to:in:)", .evaluating, holding: answer.channel.heldExchange,
             sentCount: progress.sentCount
-        ) {
-            try await delegate.redirect(by: response, from: given, to: proposed, in: context)
-        }
+        ) { try await delegate.redirect(by: response, from: given, to: proposed, in: context) }
         if progress.control.isCancelled { throw CancellationError() }
         return try chosen.map { try next.adapted($0) }
     }

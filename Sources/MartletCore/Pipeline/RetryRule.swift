@@ -113,11 +113,9 @@ public struct RetryPolicy: Hashable, Sendable {
 
     /// Calls are made again after passing failures.
     public static func transient(
-        attempts: Int = 3,
-        backoff: Backoff = .exponential(from: .milliseconds(200), upTo: .seconds(10)), budget: Double? = 0.2
-    ) -> RetryPolicy {
-        RetryPolicy(attempts: max(1, attempts), backoff: backoff, budget: budget)
-    }
+        attempts: Int = 3, backoff: Backoff = .exponential(from: .milliseconds(200), upTo: .seconds(10)),
+        budget: Double? = 0.2
+    ) -> RetryPolicy { RetryPolicy(attempts: max(1, attempts), backoff: backoff, budget: budget) }
 
     private init(attempts: Int, backoff: Backoff, budget: Double?) {
         self.attempts = attempts
@@ -138,9 +136,7 @@ final class RetryBudget: Sendable {
     init() {}
 
     /// Notes a call.
-    func deposit(_ share: Double) {
-        left.withLock { $0 = min($0 + max(0, share), RetryBudget.most) }
-    }
+    func deposit(_ share: Double) { left.withLock { $0 = min($0 + max(0, share), RetryBudget.most) } }
 
     /// Takes out one repetition; `false` when there is none.
     func withdraw() -> Bool {

@@ -65,8 +65,7 @@ extension CallProgress {
         let deadline = request.totalDeadline
         let tries = tries
         let rule = RetryRule(
-            policy: policy,
-            isIdempotent: request.method.isIdempotent || request.rule.isDeclaredSafe,
+            policy: policy, isIdempotent: request.method.isIdempotent || request.rule.isDeclaredSafe,
             isReplayable: request.body.isWhole || observer?.delegate != nil)
         let delay = rule.delay(
             after: outcome, attempt: tries.count, timeouts408: tries.timeoutStatuses,

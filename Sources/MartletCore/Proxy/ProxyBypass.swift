@@ -32,8 +32,7 @@ public struct ProxyBypass: Hashable, Sendable {
                 case .name(let name): name
                 case .network(let bytes, let bitCount) where bytes.count == 4:
                     bytes.map { String($0) }.joined(separator: ".") + "/\(bitCount)"
-                case .network(let bytes, let bitCount):
-                    "[\(IPv6Groups.text(of: bytes))]/\(bitCount)"
+                case .network(let bytes, let bitCount): "[\(IPv6Groups.text(of: bytes))]/\(bitCount)"
                 }
             return port.map { "\(place):\($0)" } ?? place
         }
@@ -46,8 +45,7 @@ public struct ProxyBypass: Hashable, Sendable {
 
     /// Reads a list.
     public init(_ list: String) {
-        entries = list.utf8
-            .split { $0 == UInt8(ascii: ",") || $0 == 0x20 || (0x09...0x0D).contains($0) }
+        entries = list.utf8.split { $0 == UInt8(ascii: ",") || $0 == 0x20 || (0x09...0x0D).contains($0) }
             .compactMap { ProxyBypass.entry(String(decoding: $0, as: UTF8.self)) }
     }
 

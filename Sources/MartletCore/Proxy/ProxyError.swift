@@ -46,9 +46,7 @@ public struct ProxyError: Error, Sendable {
     public var message: String
 
     /// Whether credentials were missing, or refused.
-    public var wantsCredentials: Bool {
-        kind == .refused(status: 407) || kind == .socksCredentialsRefused
-    }
+    public var wantsCredentials: Bool { kind == .refused(status: 407) || kind == .socksCredentialsRefused }
 
     init(_ fault: ProxyFault, proxy: String) {
         self.proxy = proxy
@@ -124,8 +122,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
             sources: CredentialSources(
                 credentials: Credentials(
                     user: credentials.user, password: credentials.password,
-                    scheme: scheme(credentials, isAsked: isAsked))),
-            memory: memory)
+                    scheme: scheme(credentials, isAsked: isAsked))), memory: memory)
     }
 
     private func scheme(_ credentials: ProxyCredentials, isAsked: Bool) -> Credentials.PasswordScheme {
@@ -142,9 +139,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
     }
 
     /// The field's value; `nil` for none, as where the credentials cannot be written into a field.
-    private func value(
-        _ machine: inout AuthenticationMachine, _ request: AuthenticatedRequest
-    ) -> String? {
+    private func value(_ machine: inout AuthenticationMachine, _ request: AuthenticatedRequest) -> String? {
         do throws(CredentialsError) {
             guard case .value(let value) = try machine.prepare(request) else { return nil }
             return String(decoding: value.bytes, as: UTF8.self)

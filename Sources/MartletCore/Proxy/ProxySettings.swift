@@ -33,9 +33,7 @@ public struct ProxySettings: Sendable {
     private var tls: TLSSettings?
     package private(set) var tunnelsEverything = false
 
-    private init(_ rule: Rule) {
-        self.rule = rule
-    }
+    private init(_ rule: Rule) { self.rule = rule }
 
     /// No proxy, whatever the environment says.
     public static let none = ProxySettings(.none)
@@ -46,9 +44,7 @@ public struct ProxySettings: Sendable {
     public static let environment = ProxySettings(.environment)
 
     /// One proxy for everything.
-    public static func server(_ server: ProxyServer) -> ProxySettings {
-        ProxySettings(.server(server))
-    }
+    public static func server(_ server: ProxyServer) -> ProxySettings { ProxySettings(.server(server)) }
 
     /// The proxy at an address with any of the schemes; see ``ProxyServer/init(_:tls:)``.
     /// - Throws: What is wrong with the address, and at which character.
@@ -129,9 +125,7 @@ public struct ProxySettings: Sendable {
     }
 
     /// The same, but for the servers of a list like `no_proxy`'s; see ``ProxyBypass``.
-    public func bypassing(_ list: String) -> ProxySettings {
-        bypassing(ProxyBypass(list))
-    }
+    public func bypassing(_ list: String) -> ProxySettings { bypassing(ProxyBypass(list)) }
 
     /// The same, but for these servers alone: those of `no_proxy` do not count besides.
     public func bypassingOnly(_ servers: ProxyBypass) -> ProxySettings {

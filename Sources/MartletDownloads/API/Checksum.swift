@@ -55,9 +55,7 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 
     /// The bytes in lower-case hexadecimal digits.
-    public var hexadecimal: String {
-        String(decoding: MessageDigest.hexadecimal(bytes), as: UTF8.self)
-    }
+    public var hexadecimal: String { String(decoding: MessageDigest.hexadecimal(bytes), as: UTF8.self) }
 
     /// The function and the digits, such as `sha256=9f86…`.
     public var description: String { "\(algorithm.rawValue)=\(hexadecimal)" }

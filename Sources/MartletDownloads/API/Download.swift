@@ -106,9 +106,7 @@ public struct DownloadID: Hashable, Sendable, Codable, Comparable, CustomStringC
     public let number: UInt64
 
     /// An identity by its number.
-    public init(_ number: UInt64) {
-        self.number = number
-    }
+    public init(_ number: UInt64) { self.number = number }
 
     /// Orders by number: those that were added first come first.
     public static func < (left: DownloadID, right: DownloadID) -> Bool { left.number < right.number }
@@ -167,9 +165,7 @@ public struct DownloadStates: AsyncSequence, Sendable {
     }
 
     /// A pass that begins with the present state.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: ValueReader(source))
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(reader: ValueReader(source)) }
 }
 
 /// How urgent a download is among those that wait.

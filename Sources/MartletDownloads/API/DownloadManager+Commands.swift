@@ -17,9 +17,7 @@ extension DownloadManager {
     public func add(
         _ url: String, to path: FilePath, options: DownloadOptions = DownloadOptions(),
         priority: DownloadPriority = .normal
-    ) async throws -> DownloadID {
-        try await add(url, to: .file(path), options: options, priority: priority)
-    }
+    ) async throws -> DownloadID { try await add(url, to: .file(path), options: options, priority: priority) }
 
     /// Adds a download, which begins when it is its turn. When this returns, it survives the process; when this throws,
     /// there is nothing of it.
@@ -81,9 +79,7 @@ extension DownloadManager {
     ///
     /// Returns when no connection and no file of it is open any more, and it is written down that it is paused; earlier when
     /// the task is cancelled, which does not take the pause back.
-    public func pause(_ id: DownloadID) async {
-        await pause([id])
-    }
+    public func pause(_ id: DownloadID) async { await pause([id]) }
 
     /// Lets a paused or failed download go on, at the end of the line. Nothing where it waits or runs.
     ///
@@ -153,9 +149,7 @@ extension DownloadManager {
     // MARK: All downloads
 
     /// Pauses all downloads that wait or run, as ``pause(_:)`` does; none begins meanwhile.
-    public func pauseAll() async {
-        await pause(managed.keys.sorted())
-    }
+    public func pauseAll() async { await pause(managed.keys.sorted()) }
 
     /// Lets all paused downloads go on, in the order in which they were added. Failed ones stay as they are.
     public func resumeAll() async {

@@ -22,9 +22,7 @@ public import SystemPackage
 public actor DownloadManager {
     /// What is known of a download in this process.
     struct Managed {
-        var item: DownloadItem {
-            didSet { place.update(item) }
-        }
+        var item: DownloadItem { didSet { place.update(item) } }
         let place: DownloadPlace
         let status: DownloadStatus
         /// The present run.
@@ -118,9 +116,7 @@ public actor DownloadManager {
     /// ones are waited for. Who is awake too late, when others have been added, waits for these as well.
     /// - Throws: `CancellationError` when the task is cancelled, or the manager is closed before.
     public nonisolated var allFinished: Void {
-        get async throws {
-            guard await isAllFinished.becomesTrue() else { throw CancellationError() }
-        }
+        get async throws { guard await isAllFinished.becomesTrue() else { throw CancellationError() } }
     }
 
     // MARK: The end

@@ -64,9 +64,7 @@ public struct DownloadProgressSequence: AsyncSequence, Sendable {
     }
 
     /// A pass that begins with the present value.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: ValueReader(source))
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(reader: ValueReader(source)) }
 }
 
 /// A download that is complete.

@@ -53,9 +53,7 @@ extension HTTPSession {
     /// - Throws: An ``HTTPError`` where the URL cannot be parsed.
     public nonisolated func beginDownload(
         _ url: String, to target: DownloadTarget, options: DownloadOptions = DownloadOptions()
-    ) throws -> Download {
-        beginDownload(try HTTPURL(downloading: url), to: target, options: options)
-    }
+    ) throws -> Download { beginDownload(try HTTPURL(downloading: url), to: target, options: options) }
 
     /// Begins a download of a URL that was parsed.
     package nonisolated func beginDownload(

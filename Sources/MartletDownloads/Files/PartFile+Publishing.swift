@@ -30,9 +30,7 @@ extension PartFile {
 
     /// Gives the file its time and syncs it.
     /// - Returns: What it is then.
-    private func settledStatus(
-        _ state: inout State, _ modified: Int64?
-    ) throws(StorageError) -> FileStatus {
+    private func settledStatus(_ state: inout State, _ modified: Int64?) throws(StorageError) -> FileStatus {
         if let modified { try files.setModificationTime(modified, of: state.file) }
         try sync(&state)
         return try files.status(of: state.file)
@@ -40,9 +38,7 @@ extension PartFile {
 
     /// Gives the file its name.
     /// - Returns: The name it got; nil where it cannot be moved there (`EXDEV`), though a copy may.
-    package func publish(
-        _ collision: DownloadOptions.Collision
-    ) throws(StorageError) -> PublishedName? {
+    package func publish(_ collision: DownloadOptions.Collision) throws(StorageError) -> PublishedName? {
         try state.withLock { state throws(StorageError) in
             do throws(StorageError) {
                 let name = try rename(names.part, collision)
@@ -106,9 +102,7 @@ extension PartFile {
     }
 
     /// Removes a copy that is not to have the name.
-    package func removeCopy() {
-        try? files.remove(names.nextPart)
-    }
+    package func removeCopy() { try? files.remove(names.nextPart) }
 
     private func settle(_ name: String, removing others: [String]) -> PublishedName {
         do throws(StorageError) {

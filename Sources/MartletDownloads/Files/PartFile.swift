@@ -81,8 +81,7 @@ package final class PartFile: Sendable {
             }
             guard try files.tryLock(file) else { return nil }
             if try files.statusIfPresent(at: names.part)?.identity == opened.identity {
-                return PartFile(
-                    names: names, files: files, file: file, mayHaveOthers: opened.byteCount > 0)
+                return PartFile(names: names, files: files, file: file, mayHaveOthers: opened.byteCount > 0)
             }
         }
         return nil
@@ -109,14 +108,10 @@ package final class PartFile: Sendable {
     // MARK: Earlier bytes
 
     /// How many earlier bytes are kept beside those of a new beginning; nil where none are.
-    package var earlierByteCount: UInt64? {
-        state.withLock { $0.earlier == nil ? nil : $0.claimedCount }
-    }
+    package var earlierByteCount: UInt64? { state.withLock { $0.earlier == nil ? nil : $0.claimedCount } }
 
     /// The download goes on with what a record claims: a new beginning may keep that until it has more.
-    package func take(_ record: ResumeRecord) {
-        state.withLock { $0.claimedCount = record.writtenCount }
-    }
+    package func take(_ record: ResumeRecord) { state.withLock { $0.claimedCount = record.writtenCount } }
 
     /// What is there is wrong, and is not to be kept by a new beginning.
     package func distrust() {
@@ -164,9 +159,7 @@ package final class PartFile: Sendable {
         let status = try files.status(of: file)
         guard status.kind == .file, status.access.isOfThisUserAlone,
             status.byteCount <= UInt64(ResumeRecord.byteLimit)
-        else {
-            throw RecordEnvelope.Fault.length
-        }
+        else { throw RecordEnvelope.Fault.length }
         return try ResumeRecord.decode(try files.read(file, count: Int(status.byteCount), at: 0))
     }
 

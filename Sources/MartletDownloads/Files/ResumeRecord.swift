@@ -220,7 +220,6 @@ package struct FileMark: Hashable, Sendable {
 extension FileMark {
     /// The mark of a file.
     package init(_ status: FileStatus) {
-        self.init(
-            number: status.identity, device: status.device, modificationTime: status.modificationTime)
+        self.init(number: status.identity, device: status.device, modificationTime: status.modificationTime)
     }
 }

@@ -131,8 +131,7 @@ package enum AnswerRule {
             return .refused("the answer has no entity tag, and the file had one")
         }
         let end = min(came.upperBound, range.upperBound)
-        return .part(
-            passingOver: range.lowerBound - came.lowerBound, range.lowerBound..<end, total: length)
+        return .part(passingOver: range.lowerBound - came.lowerBound, range.lowerBound..<end, total: length)
     }
 }
 
@@ -191,9 +190,7 @@ package struct AnswerFacts: Sendable {
             .hasPrefix("multipart/byteranges")
         self.byteCount = byteCount
         representation = Representation(fields)
-        retryAfter =
-            fields.rawValues(of: "Retry-After").first
-            .flatMap { RetryAfter($0, now: now) }?.delay
+        retryAfter = fields.rawValues(of: "Retry-After").first.flatMap { RetryAfter($0, now: now) }?.delay
         digests = ReprDigest.checksums(fields.values(of: "Repr-Digest"))
         modified = representation.lastModified.flatMap { HTTPDate($0) }?.secondsSinceEpoch
         disposition = fields.firstValue(of: "Content-Disposition")

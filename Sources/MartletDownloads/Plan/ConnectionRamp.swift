@@ -56,9 +56,7 @@ package struct ConnectionRamp: Sendable {
     package func room(beside count: Int) -> Int { max(0, ceiling - count) }
 
     /// Bytes came, on whichever connection.
-    package mutating func add(_ count: UInt64) {
-        bytes += count
-    }
+    package mutating func add(_ count: UInt64) { bytes += count }
 
     /// Looks whether there should be more or fewer.
     /// - Parameters:

@@ -65,17 +65,15 @@ extension DownloadMachine {
         case .failed:
             if asksOnceMoreWithoutRange(question, facts) { return (.leave, .cancelled, []) }
             let action = FailureRule.action(
-                status: facts.status, retryAfter: facts.retryAfter,
-                isElsewhere: isElsewhere(question))
+                status: facts.status, retryAfter: facts.retryAfter, isElsewhere: isElsewhere(question))
             return (.leave, .refused(statusError(question, facts), action), [])
         }
     }
 
     /// Whether a status is the rejection of a probe, and the file is asked for without `Range` at once. It is asked for so once;
     /// where that fails, too, the status was about something else. A status that passes is waited for before, as always.
-    private mutating func asksOnceMoreWithoutRange(
-        _ question: DownloadQuestion, _ facts: AnswerFacts
-    ) -> Bool {
+    private mutating func asksOnceMoreWithoutRange(_ question: DownloadQuestion, _ facts: AnswerFacts) -> Bool
+    {
         guard plan == nil else { return false }
         switch plainRequest {
         case .notMade where question.range != nil && FailureRule.rejectingRange.contains(facts.status):
@@ -129,9 +127,7 @@ extension DownloadMachine {
 
     /// Whether other transfers may still fetch the file. Then no response to this one, and no failure of it, can end the
     /// download or restart it: the last transfer decides that.
-    private func isAdditional(_ id: UInt64) -> Bool {
-        plan != nil && transfers.keys.contains { $0 != id }
-    }
+    private func isAdditional(_ id: UInt64) -> Bool { plan != nil && transfers.keys.contains { $0 != id } }
 
     /// Whether a question was asked where the original URL had led, which may be good for a time only. The original one
     /// that leads to a refusal has nothing better to say.
@@ -170,8 +166,7 @@ extension DownloadMachine {
         return HTTPError(
             .bodyTooLarge, phase: .receivingBody,
             message: "the file is \(total) bytes long, and the limit is \(options.byteLimit.bytes)",
-            wasSent: true,
-            origin: original.origin.description)
+            wasSent: true, origin: original.origin.description)
     }
 
     /// Begins anew with an answer that is the whole file.

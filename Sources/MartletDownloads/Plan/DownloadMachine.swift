@@ -207,9 +207,7 @@ package struct DownloadMachine: Sendable {
     }
 
     /// An answer came from here. Where that is the original URL, its user info is still needed.
-    mutating func found(_ url: HTTPURL) {
-        place = url.absoluteForm == original.absoluteForm ? nil : url
-    }
+    mutating func found(_ url: HTTPURL) { place = url.absoluteForm == original.absoluteForm ? nil : url }
 
     mutating func forget() {
         if let known, known.hasCondition { former = known }
@@ -249,9 +247,7 @@ package struct DownloadMachine: Sendable {
         guard let plan else { return transfers.isEmpty ? first(now) : nil }
         guard transfers.count < (isSegmented ? ramp.target : 1), !plan.isComplete else { return nil }
         guard !transfers.keys.contains(where: { !receiving.contains($0) && transfers[$0]?.range == nil })
-        else {
-            return nil
-        }
+        else { return nil }
         let id = lastTransfer + 1
         // Together they are as fast as they may be: whoever takes over from another only has it drop what is on its way.
         let (takesOver, inOnePiece) = (!pacing.isHeldBack, !mayAskForParts)
@@ -281,9 +277,7 @@ package struct DownloadMachine: Sendable {
     }
 
     /// The network's condition allows so many connections; `nil` for as many as the options say.
-    package mutating func allow(segments: Int?, now: MonotonicTime) {
-        ramp.allow(segments, now: now)
-    }
+    package mutating func allow(segments: Int?, now: MonotonicTime) { ramp.allow(segments, now: now) }
 
     /// Looks at what time has brought: another connection, the end of a wait, a checkpoint.
     /// - Parameter hold: What limits of our own did to the transfers since the last look.

@@ -39,8 +39,7 @@ package enum FailureRule {
             return .retry(after: nil)
         case .proxyFailed where error.isTransient, .tlsFailed where error.isCutHandshake:
             return isElsewhere ? .askOriginal : .retry(after: nil)
-        case .timedOut:
-            return error.clock == .total ? .fail : .retry(after: nil)
+        case .timedOut: return error.clock == .total ? .fail : .retry(after: nil)
         default: return .fail
         }
     }

@@ -92,8 +92,7 @@ enum SignedURL {
     /// Azure Storage, whose names are short: they count where `sv` and `sig` are among them.
     private static let azureNames: Set<String> = [
         "sv", "ss", "srt", "sr", "st", "se", "sp", "sip", "spr", "sig", "skoid", "sktid", "skt", "ske", "sks",
-        "skv",
-        "saoid", "suoid", "scid", "sdd", "ses",
+        "skv", "saoid", "suoid", "scid", "sdd", "ses",
     ]
 
     /// A URL without what signs it; the other parameters stay as they are, in their order.

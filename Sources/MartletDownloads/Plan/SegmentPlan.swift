@@ -195,9 +195,7 @@ package struct SegmentPlan: Sendable {
             if rate == 0, claim.rate.silence(at: now) <= longestPatience { continue }
             // Whose bytes come in bursts is not done before the next one.
             let seconds = Double(claim.rest) / max(rate, 1) + claim.rate.silence(at: now)
-            if seconds > patience, seconds > victim?.seconds ?? 0 {
-                victim = (number, claim, seconds)
-            }
+            if seconds > patience, seconds > victim?.seconds ?? 0 { victim = (number, claim, seconds) }
         }
         guard let victim else { return nil }
         let theirs = rates[victim.id] ?? 0

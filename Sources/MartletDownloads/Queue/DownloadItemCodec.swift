@@ -130,9 +130,8 @@ extension DownloadItemCodec {
 
     // MARK: Reading
 
-    static func item(
-        _ reader: inout RecordReader, version: UInt16
-    ) throws(RecordReader.Fault) -> DownloadItem {
+    static func item(_ reader: inout RecordReader, version: UInt16) throws(RecordReader.Fault) -> DownloadItem
+    {
         let id = DownloadID(try reader.number("number"))
         let order: UInt64 = try reader.number("order")
         let level: UInt8 = try reader.number("priority")
@@ -186,9 +185,7 @@ extension DownloadItemCodec {
             modificationTime: try reader.number("mark"))
     }
 
-    private static func stage(
-        _ reader: inout RecordReader
-    ) throws(RecordReader.Fault) -> DownloadItem.Stage {
+    private static func stage(_ reader: inout RecordReader) throws(RecordReader.Fault) -> DownloadItem.Stage {
         let stage: UInt8 = try reader.number("state")
         switch stage {
         case 0: return .waiting

@@ -81,8 +81,7 @@ extension DownloadManager {
         log.add(.began(id))
         let order = ManagedRun.Order(
             plan: entry.item.plan, movedURLs: entry.item.movedURLs, status: entry.status, slots: slots,
-            prepare: prepare, make: make,
-            named: { [weak self] path in await self?.name(id, path) },
+            prepare: prepare, make: make, named: { [weak self] path in await self?.name(id, path) },
             noting: { [weak self] publication in
                 // Without the manager nobody would write it down: the next one goes on.
                 guard let self else { throw CancellationError() }
@@ -157,8 +156,7 @@ extension DownloadManager {
             return
         case (.failed, .failed(let error)): tellFailed(id, error)
         case (.failed, _):
-            tellFailed(
-                id, HTTPError(.systemFailed, phase: .evaluating, message: "the run stopped by itself"))
+            tellFailed(id, HTTPError(.systemFailed, phase: .evaluating, message: "the run stopped by itself"))
         case (.paused, _): tellPaused(id)
         case (.waiting, _), (.running, _):
             entry.status.become(.waiting)

@@ -171,10 +171,8 @@ package struct DownloadQueueMachine: Sendable {
         var effects = Effects()
         switch phase {
         case .finished, .recording, .removing, .stopping(.cancel): return nil
-        case .waiting:
-            if let host, host != entries[id]?.host { move(id, to: host) }
-        case .running, .stopping(.again):
-            if let host { entries[id]?.host = host }
+        case .waiting: if let host, host != entries[id]?.host { move(id, to: host) }
+        case .running, .stopping(.again): if let host { entries[id]?.host = host }
         case .stopping(.pause):
             if let host { entries[id]?.host = host }
             entries[id]?.phase = .stopping(.again)
@@ -281,9 +279,7 @@ package struct DownloadQueueMachine: Sendable {
     }
 
     /// From now on none begins.
-    package mutating func close() {
-        isClosed = true
-    }
+    package mutating func close() { isClosed = true }
 
     // MARK: The line
 
@@ -344,8 +340,7 @@ package struct DownloadQueueMachine: Sendable {
     private func next(_ now: MonotonicTime) -> DownloadID? {
         var best: (level: Int, place: Place)?
         for (lane, places) in lanes {
-            guard let place = places.first,
-                runningCounts[lane.host, default: 0] < max(1, limits.perHost)
+            guard let place = places.first, runningCounts[lane.host, default: 0] < max(1, limits.perHost)
             else { continue }
             let level = level(of: lane.priority, since: place.ticket.since, now)
             if let best, (best.level, place.ticket.sequence) >= (level, best.place.ticket.sequence) {

@@ -82,14 +82,10 @@ final class DownloadPlace: Sendable {
     /// Guards the item: the manager, and whoever looks.
     private let item: Mutex<DownloadItem>
 
-    init(_ item: DownloadItem) {
-        self.item = Mutex(item)
-    }
+    init(_ item: DownloadItem) { self.item = Mutex(item) }
 
     /// Takes up what has changed.
-    func update(_ item: DownloadItem) {
-        self.item.withLock { $0 = item }
-    }
+    func update(_ item: DownloadItem) { self.item.withLock { $0 = item } }
 
     var url: HTTPURL { item.withLock { $0.place.withoutUserInfo } }
     var target: DownloadTarget { item.withLock { $0.target } }

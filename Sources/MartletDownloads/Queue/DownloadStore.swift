@@ -42,8 +42,7 @@ package final class DownloadStore: Sendable {
             do throws(RecordFolder.Refusal) {
                 folder = try RecordFolder(path: path, kind: "item", files: files)
             } catch {
-                throw HTTPError(
-                    refusing: error, path: path, owner: "download manager", contents: "downloads")
+                throw HTTPError(refusing: error, path: path, owner: "download manager", contents: "downloads")
             }
             return (folder, try DownloadStore.contents(of: folder))
         }

@@ -57,9 +57,7 @@ package final class HostConnectionSlots: ConnectionSlots {
     private let state: Mutex<State>
 
     /// Places for so many connections to each host, at least 1.
-    package init(limit: Int) {
-        state = Mutex(State(limit: max(1, limit)))
-    }
+    package init(limit: Int) { state = Mutex(State(limit: max(1, limit))) }
 
     /// Changes how many connections there may be to each host. Those that are open stay; where there is room now, those that
     /// wait get it at once.
@@ -143,9 +141,7 @@ package final class HostConnectionSlots: ConnectionSlots {
     }
 
     /// How many hosts are known: those of which a place is taken.
-    package var hostCount: Int {
-        state.withLock { $0.hosts.count }
-    }
+    package var hostCount: Int { state.withLock { $0.hosts.count } }
 }
 
 /// How many connections downloads may have to one origin, all together.

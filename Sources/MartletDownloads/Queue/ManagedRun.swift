@@ -199,9 +199,8 @@ extension DownloadManager {
     ) async throws {
         try await self.init(
             session: session, directory: directory, limits: limits, prepare: prepare,
-            make: { plan, status, slots in
-                DownloadJob(plan, session: session, slots: slots, status: status)
-            })
+            make: { plan, status, slots in DownloadJob(plan, session: session, slots: slots, status: status) }
+        )
     }
 
     /// Opens a directory of downloads with a session of its own: transfers in the background, which belong to the directory

@@ -8,9 +8,7 @@ import SystemPackage
 
 extension DownloadJob {
     /// A complete file that has its name, in a folder that could not be synced.
-    struct UnsyncedName: Error {
-        let error: HTTPError
-    }
+    struct UnsyncedName: Error { let error: HTTPError }
 
     /// Gives the complete file its name.
     /// - Parameters:

@@ -113,9 +113,7 @@ package final class DownloadJob: Sendable {
     }
 
     /// Changes how fast it may go, at once.
-    package func setBandwidth(_ rate: BandwidthRate?) {
-        bandwidth.setLimit(BandwidthLimit(down: rate))
-    }
+    package func setBandwidth(_ rate: BandwidthRate?) { bandwidth.setLimit(BandwidthLimit(down: rate)) }
 
     /// What limits did to its transfers since this was last asked.
     var hold: BandwidthHold { bandwidth.look() }
@@ -211,17 +209,14 @@ package final class DownloadJob: Sendable {
 
     static func busy(_ target: String) -> HTTPError {
         HTTPError(
-            .alreadyInProgress, phase: .preparing,
-            message: "\(target): another download is about this file")
+            .alreadyInProgress, phase: .preparing, message: "\(target): another download is about this file")
     }
 
     /// Opens the part file of the target, or that of the record in its folder that is about this URL; none while the name is
     /// not known.
     /// - Parameter use: What is done with it at once, on the same worker.
     /// - Returns: What that returns; nil where none was opened.
-    func openPart<Value: Sendable>(
-        _ use: @escaping @Sendable (PartFile) -> Value
-    ) async throws -> Value? {
+    func openPart<Value: Sendable>(_ use: @escaping @Sendable (PartFile) -> Value) async throws -> Value? {
         if let target = state.withLock({ $0.target }) {
             return try await openPart(PartNames(target: target), use)
         }
@@ -294,8 +289,7 @@ package final class DownloadJob: Sendable {
                     .fileFailed, phase: .preparing,
                     message:
                         "\(names.target): it is a device, a pipe or a socket, which a download does not replace; "
-                        + "write to it with a request of another kind, such as martlet get -o"
-                )
+                        + "write to it with a request of another kind, such as martlet get -o")
             }
             if !isTaken || collision == .overwrite {
                 if let part = try PartFile.open(names, files: files) {
@@ -367,9 +361,7 @@ final class DownloadClock: Sendable {
     }
 
     /// Tells one no more.
-    func remove(_ number: UInt64) {
-        state.withLock { $0.listeners[number] = nil }
-    }
+    func remove(_ number: UInt64) { state.withLock { $0.listeners[number] = nil } }
 
     private func go() async {
         while true {
@@ -405,17 +397,13 @@ package final class DownloadStatus: Sendable {
     private let lastNumber = Atomic<UInt64>(1)
 
     /// The status of a download that is in a state.
-    package init(_ state: DownloadState = .waiting) {
-        states = NewestValue(Stamped(number: 1, state: state))
-    }
+    package init(_ state: DownloadState = .waiting) { states = NewestValue(Stamped(number: 1, state: state)) }
 
     /// The newest state.
     package var state: DownloadState { states.value.state }
 
     /// Goes over to a state.
     package func become(_ state: DownloadState) {
-        states.update {
-            Stamped(number: lastNumber.add(1, ordering: .relaxed).newValue, state: state)
-        }
+        states.update { Stamped(number: lastNumber.add(1, ordering: .relaxed).newValue, state: state) }
     }
 }

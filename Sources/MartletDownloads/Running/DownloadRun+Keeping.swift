@@ -24,9 +24,8 @@ extension DownloadRun {
         }
     }
 
-    private func note(
-        _ record: ResumeRecord, in part: PartFile, epoch: UInt32
-    ) async -> PartFile.RecordFault? {
+    private func note(_ record: ResumeRecord, in part: PartFile, epoch: UInt32) async -> PartFile.RecordFault?
+    {
         await BlockingWorkers.disk.run {
             do throws(PartFile.RecordFault) {
                 try part.note(record, epoch: epoch)
@@ -139,8 +138,7 @@ extension DownloadRun {
         let file = state.withLock { state in
             state.keeps && state.machine.isOneComplete ? complete(state) : nil
         }
-        guard let file,
-            let name = try? job.publishAtOnce(file.part, file.result, modified: file.modified)
+        guard let file, let name = try? job.publishAtOnce(file.part, file.result, modified: file.modified)
         else { return }
         state.withLock { $0.name = name }
     }
@@ -183,12 +181,8 @@ extension DownloadRun {
             let request = try job.request(question)
             end = try await session.streamDetailed(
                 request, to: question.url, options: job.requestOptions(for: question), control: control
-            ) { response in
-                try await self.receive(question, response)
-            }
-        } catch let error as HTTPError {
-            end = .failed(error)
-        } catch let error as StorageError {
+            ) { response in try await self.receive(question, response) }
+        } catch let error as HTTPError { end = .failed(error) } catch let error as StorageError {
             end = .failed(HTTPError(storage: error, origin: url.origin.description))
         } catch is CancellationError {
             end = .cancelled

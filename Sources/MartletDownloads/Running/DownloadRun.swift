@@ -104,9 +104,7 @@ final class DownloadRun: Sendable {
         do {
             let record = try await job.openPart { part in self.takeUp(part) }
             return try await run(from: record ?? nil)
-        } catch let error as HTTPError {
-            throw error
-        } catch let error as StorageError {
+        } catch let error as HTTPError { throw error } catch let error as StorageError {
             throw HTTPError(storage: error, origin: url.origin.description)
         }
     }
@@ -123,9 +121,7 @@ final class DownloadRun: Sendable {
     }
 
     private func run(from record: ResumeRecord?) async throws -> DownloadResult {
-        var effects = state.withLock {
-            $0.machine.start(record, now: MonotonicTime.now())
-        }
+        var effects = state.withLock { $0.machine.start(record, now: MonotonicTime.now()) }
         while true {
             let outcome = await rounds(effects)
             switch outcome {
@@ -134,8 +130,7 @@ final class DownloadRun: Sendable {
                 _ = state.withLock { $0.machine.stop() }
                 _ = await keep()
                 throw CancellationError()
-            case .failed(let error) where name == nil:
-                throw error.keeping(await keep())
+            case .failed(let error) where name == nil: throw error.keeping(await keep())
             case .complete, .stopped, .failed:
                 do {
                     return try await finish()
@@ -219,9 +214,7 @@ final class DownloadRun: Sendable {
         }
     }
 
-    private func perform(
-        _ effects: [DownloadMachine.Effect], in group: inout TaskGroup<Void>
-    ) -> Outcome? {
+    private func perform(_ effects: [DownloadMachine.Effect], in group: inout TaskGroup<Void>) -> Outcome? {
         var outcome: Outcome?
         for effect in effects {
             switch effect {

@@ -116,9 +116,7 @@ final class SegmentSink: BlockSink {
         return state.file
     }
 
-    private func isSame(
-        _ bytes: RawSpan, in file: OpenFile, at offset: UInt64
-    ) throws(StorageError) -> Bool {
+    private func isSame(_ bytes: RawSpan, in file: OpenFile, at offset: UInt64) throws(StorageError) -> Bool {
         let present = try files.read(file, count: bytes.byteCount, at: offset)
         guard present.count == bytes.byteCount else { return false }
         return unsafe bytes.withUnsafeBytes { unsafe $0.elementsEqual(present) }

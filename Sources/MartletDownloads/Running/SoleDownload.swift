@@ -66,11 +66,9 @@ final class SoleDownload: Download.Controller {
             case .success(let result):
                 status.tell(.finished(result), .finished(result))
                 status.end()
-            case .failure(let error as HTTPError):
-                status.tell(.failed(error), .failed(error))
+            case .failure(let error as HTTPError): status.tell(.failed(error), .failed(error))
             case .failure where state.isCancelled: break
-            case .failure:
-                status.tell(.paused, .paused)
+            case .failure: status.tell(.paused, .paused)
             }
         }
     }

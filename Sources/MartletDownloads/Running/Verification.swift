@@ -5,9 +5,7 @@ import MartletTransport
 import Synchronization
 
 /// A file that does not come to its checksum.
-struct ChecksumMismatch: Error {
-    let error: HTTPError
-}
+struct ChecksumMismatch: Error { let error: HTTPError }
 
 /// Compares a file with checksums.
 struct Verification: Sendable {
@@ -77,9 +75,7 @@ final class Hashes: Sendable {
 
     /// Adds bytes.
     func add(_ bytes: [UInt8]) {
-        digests.withLock { digests in
-            for digest in (try? digests.get()) ?? [] { digest.update(bytes.span) }
-        }
+        digests.withLock { digests in for digest in (try? digests.get()) ?? [] { digest.update(bytes.span) } }
     }
 
     /// The hashes, in the order of their algorithms.
@@ -90,8 +86,7 @@ final class Hashes: Sendable {
                 try digests.get().map { digest throws(MessageDigestError) in try digest.finish() }
             }
         } catch {
-            throw HTTPError(
-                .systemFailed, phase: .evaluating, message: error.description, underlying: error)
+            throw HTTPError(.systemFailed, phase: .evaluating, message: error.description, underlying: error)
         }
     }
 }

@@ -4,9 +4,7 @@ import FoundationEssentials
 /// Turns any `Encodable` into a ``ParameterValue``.
 struct ParameterEncoder: Encoder {
     /// What went wrong where nothing can be thrown: containers are made without a word.
-    final class Faults {
-        var first: ParameterError?
-    }
+    final class Faults { var first: ParameterError? }
 
     let node: ParameterNode
     let codingPath: [any CodingKey]
@@ -118,9 +116,7 @@ struct ParameterEncoder: Encoder {
 }
 
 /// A set whose elements can be encoded.
-private protocol EncodableSet {
-    var encodableElements: [any Encodable] { get }
-}
+private protocol EncodableSet { var encodableElements: [any Encodable] { get } }
 
 extension Set: EncodableSet where Element: Encodable {
     fileprivate var encodableElements: [any Encodable] { Array(self) }
@@ -132,9 +128,7 @@ struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     var codingPath: [any CodingKey] { encoder.codingPath }
 
-    mutating func encodeNil(forKey key: Key) throws {
-        encoder.node.replace(key.stringValue).set(.null)
-    }
+    mutating func encodeNil(forKey key: Key) throws { encoder.node.replace(key.stringValue).set(.null) }
 
     // One function for all the types that the protocol lists.
     mutating func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
@@ -152,13 +146,9 @@ struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
         encoder.inner(encoder.node.child(key.stringValue), key).unkeyedContainer()
     }
 
-    mutating func superEncoder() -> any Encoder {
-        superEncoder(for: ParameterKey(stringValue: "super"))
-    }
+    mutating func superEncoder() -> any Encoder { superEncoder(for: ParameterKey(stringValue: "super")) }
 
-    mutating func superEncoder(forKey key: Key) -> any Encoder {
-        superEncoder(for: key)
-    }
+    mutating func superEncoder(forKey key: Key) -> any Encoder { superEncoder(for: key) }
 
     private func superEncoder(for key: any CodingKey) -> any Encoder {
         encoder.inner(encoder.node.replace(key.stringValue), key)
@@ -173,26 +163,18 @@ struct UnkeyedParameterContainer: UnkeyedEncodingContainer {
 
     var count: Int { encoder.node.count }
 
-    mutating func encodeNil() throws {
-        encoder.node.append().set(.null)
-    }
+    mutating func encodeNil() throws { encoder.node.append().set(.null) }
 
     // One function for all the types that the protocol lists.
-    mutating func encode<Value: Encodable>(_ value: Value) throws {
-        try next().encode(value)
-    }
+    mutating func encode<Value: Encodable>(_ value: Value) throws { try next().encode(value) }
 
     mutating func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         next().container(keyedBy: type)
     }
 
-    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
-        next().unkeyedContainer()
-    }
+    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { next().unkeyedContainer() }
 
-    mutating func superEncoder() -> any Encoder {
-        next()
-    }
+    mutating func superEncoder() -> any Encoder { next() }
 
     private func next() -> ParameterEncoder {
         let key = ParameterKey(encoder.node.count)
@@ -206,12 +188,8 @@ struct SingleParameterContainer: SingleValueEncodingContainer {
 
     var codingPath: [any CodingKey] { encoder.codingPath }
 
-    mutating func encodeNil() throws {
-        encoder.node.set(.null)
-    }
+    mutating func encodeNil() throws { encoder.node.set(.null) }
 
     // One function for all the types that the protocol lists.
-    mutating func encode<Value: Encodable>(_ value: Value) throws {
-        try encoder.encode(value)
-    }
+    mutating func encode<Value: Encodable>(_ value: Value) throws { try encoder.encode(value) }
 }

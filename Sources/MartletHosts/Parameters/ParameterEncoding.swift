@@ -24,9 +24,7 @@ public struct ParameterEncoding: Sendable {
     /// The methods whose parameters go into the URL; GET, HEAD and DELETE by default.
     public var methodsWithParametersInURL: Set<HTTPRequest.Method> = [.get, .head, .delete]
 
-    private init(_ format: Format) {
-        self.format = format
-    }
+    private init(_ format: Format) { self.format = format }
 
     /// Forms (`application/x-www-form-urlencoded`), written as queries are.
     public static let form = ParameterEncoding(.form)
@@ -40,9 +38,7 @@ public struct ParameterEncoding: Sendable {
     }()
 
     /// JSON as an encoder writes it. The encoder must not be changed afterwards.
-    public static func json(_ encoder: JSONEncoder) -> ParameterEncoding {
-        ParameterEncoding(.json(encoder))
-    }
+    public static func json(_ encoder: JSONEncoder) -> ParameterEncoding { ParameterEncoding(.json(encoder)) }
 
     /// Property lists (`application/x-plist`).
     public static func propertyList(_ format: PropertyListFormat) -> ParameterEncoding {
@@ -92,13 +88,9 @@ public struct ParameterEncoding: Sendable {
 }
 
 /// A value that may be absent.
-private protocol OptionalParameters {
-    var isNone: Bool { get }
-}
+private protocol OptionalParameters { var isNone: Bool { get } }
 
-extension Optional: OptionalParameters {
-    fileprivate var isNone: Bool { self == nil }
-}
+extension Optional: OptionalParameters { fileprivate var isNone: Bool { self == nil } }
 
 extension HTTPURL {
     /// The same address with parameters behind its query, joined by `&`.
@@ -110,9 +102,7 @@ extension HTTPURL {
     ///   ``QueryEncoding/serializer`` throws.
     public func appending(
         parameters: ParameterValue, encoding: QueryEncoding = QueryEncoding()
-    ) throws -> HTTPURL {
-        try appending(encodedQuery: try encoding.encoded(parameters))
-    }
+    ) throws -> HTTPURL { try appending(encodedQuery: try encoding.encoded(parameters)) }
 
     /// The same address with the parameters that any `Encodable` has; else as the other function of this name.
     public func appending(

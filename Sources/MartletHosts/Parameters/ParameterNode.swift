@@ -17,9 +17,7 @@ final class ParameterNode {
     private var record: [String: ParameterNode] = [:]
 
     /// Makes it a plain value, whatever it was.
-    func set(_ value: ParameterValue) {
-        kind = .value(value)
-    }
+    func set(_ value: ParameterValue) { kind = .value(value) }
 
     /// How many values the list has.
     var count: Int { list.count }
@@ -53,9 +51,7 @@ final class ParameterNode {
     }
 
     /// The value of the record that has the name.
-    func child(_ key: String) -> ParameterNode {
-        record[key] ?? replace(key)
-    }
+    func child(_ key: String) -> ParameterNode { record[key] ?? replace(key) }
 
     /// What was written; an empty object where nothing was.
     var value: ParameterValue {
@@ -92,9 +88,7 @@ struct ParameterPath {
 
     /// A value by its number.
     /// - Throws: Where it would be too deep.
-    func inside(_ index: Int) throws(ParameterError) -> ParameterPath {
-        try inside(String(index))
-    }
+    func inside(_ index: Int) throws(ParameterError) -> ParameterPath { try inside(String(index)) }
 
     /// The path in words, cut where it is long.
     var text: String {
@@ -118,13 +112,9 @@ struct ParameterKey: CodingKey {
         stringValue = String(index)
     }
 
-    init(intValue: Int) {
-        self.init(intValue)
-    }
+    init(intValue: Int) { self.init(intValue) }
 
-    init(stringValue: String) {
-        self.stringValue = stringValue
-    }
+    init(stringValue: String) { self.stringValue = stringValue }
 }
 
 /// Why parameters cannot be encoded. It names where the value stands, and never the value.

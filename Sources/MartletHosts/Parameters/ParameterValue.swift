@@ -49,9 +49,7 @@ public indirect enum ParameterValue: Hashable, Sendable {
     /// encoded twice has its last value.
     ///
     /// - Throws: A ``ParameterError`` with the path of the value; what the value's own `encode(to:)` throws, as it is.
-    public init(encoding value: some Encodable) throws {
-        self = try ParameterEncoder.value(of: value)
-    }
+    public init(encoding value: some Encodable) throws { self = try ParameterEncoder.value(of: value) }
 }
 
 extension ParameterValue: Encodable {
@@ -83,12 +81,9 @@ extension ParameterValue: Encodable {
 
     private func check(at path: ParameterPath, allowsNull: Bool) throws(ParameterError) {
         switch self {
-        case .null:
-            if !allowsNull { throw ParameterError(.nullNotAllowed, at: path) }
-        case .number(let value):
-            guard value.isFinite else { throw ParameterError(.notFinite, at: path) }
-        case .decimal(let value):
-            guard !value.isNaN else { throw ParameterError(.notFinite, at: path) }
+        case .null: if !allowsNull { throw ParameterError(.nullNotAllowed, at: path) }
+        case .number(let value): guard value.isFinite else { throw ParameterError(.notFinite, at: path) }
+        case .decimal(let value): guard !value.isNaN else { throw ParameterError(.notFinite, at: path) }
         case .date(let value):
             guard value.timeIntervalSince1970.isFinite else {
                 throw ParameterError(.dateOutOfRange, at: path)

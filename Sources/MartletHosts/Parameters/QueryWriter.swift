@@ -9,9 +9,7 @@ struct QueryWriter {
     // Not told by the bytes: a null without a name has none.
     private var hasPairs = false
 
-    private init(_ encoding: QueryEncoding) {
-        self.encoding = encoding
-    }
+    private init(_ encoding: QueryEncoding) { self.encoding = encoding }
 
     /// The pairs of parameters, joined by `&`.
     static func text(of parameters: ParameterValue, by encoding: QueryEncoding) throws(ParameterError)
@@ -38,10 +36,8 @@ struct QueryWriter {
             for (key, inner) in values.map({ (styled($0.key), $0.value) }).sorted(by: { $0.0 < $1.0 }) {
                 try write(inner, named: name.map { "\($0)[\(key)]" } ?? key, at: try path.inside(key))
             }
-        case .array(let values):
-            try write(values, named: name, isSet: false, at: path)
-        case .set(let values):
-            try write(try sorted(values, at: path), named: name, isSet: true, at: path)
+        case .array(let values): try write(values, named: name, isSet: false, at: path)
+        case .set(let values): try write(try sorted(values, at: path), named: name, isSet: true, at: path)
         case .null:
             guard encoding.nulls != .dropped else { return }
             begin(name)
@@ -97,9 +93,7 @@ struct QueryWriter {
         }
     }
 
-    private func styled(_ key: String) -> String {
-        encoding.keys == .asIs ? key : SnakeCase.text(key)
-    }
+    private func styled(_ key: String) -> String { encoding.keys == .asIs ? key : SnakeCase.text(key) }
 
     /// The values of a set by their texts; those that are no plain values by what would be written of them.
     private func sorted(
@@ -126,8 +120,7 @@ struct QueryWriter {
     private func text(of value: ParameterValue, at path: ParameterPath) throws(ParameterError) -> String? {
         switch value {
         case .null, .array, .set, .object: return nil
-        case .bool(let value):
-            return encoding.booleans == .literal ? String(value) : value ? "1" : "0"
+        case .bool(let value): return encoding.booleans == .literal ? String(value) : value ? "1" : "0"
         case .integer(let value): return String(value)
         case .unsigned(let value): return String(value)
         case .number(let value):

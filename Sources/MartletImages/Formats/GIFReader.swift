@@ -70,8 +70,7 @@ struct GIFReader: ImageFileReader {
             facts.isAnimated = frameCount > 1
             state = .done
             return false
-        default:
-            throw ImageError(.malformed, at: bytes.offset, "\(kind) begins no block")
+        default: throw ImageError(.malformed, at: bytes.offset, "\(kind) begins no block")
         }
         return true
     }

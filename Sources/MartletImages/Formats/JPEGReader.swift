@@ -46,8 +46,7 @@ struct JPEGReader: ImageFileReader {
             return true
         case 0x00, 0xD8:
             throw ImageError(.malformed, at: bytes.offset, "the marker \(marker) within the head")
-        case 0xD9:
-            throw ImageError(.malformed, at: bytes.offset, "the end of the image before its pixels")
+        case 0xD9: throw ImageError(.malformed, at: bytes.offset, "the end of the image before its pixels")
         default: break
         }
         guard let head = bytes.peek(4) else { return false }
@@ -66,9 +65,7 @@ struct JPEGReader: ImageFileReader {
                 facts.orientation = ExifOrientation.orientation(in: data)
             }
         case 0xDA:
-            guard hasFrame else {
-                throw ImageError(.malformed, at: bytes.offset, "a scan before its frame")
-            }
+            guard hasFrame else { throw ImageError(.malformed, at: bytes.offset, "a scan before its frame") }
             if width != nil {
                 bytes.skip(length + 2)
                 state = .scan
@@ -127,8 +124,7 @@ struct JPEGReader: ImageFileReader {
             facts.hasHead = true
             state = .done
             return false
-        default:
-            throw ImageError(.malformed, at: bytes.offset, "the height of the frame is nowhere")
+        default: throw ImageError(.malformed, at: bytes.offset, "the height of the frame is nowhere")
         }
     }
 }

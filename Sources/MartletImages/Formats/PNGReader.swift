@@ -19,8 +19,7 @@ struct PNGReader: ImageFileReader {
             guard bytes.take(8) != nil else { return false }
             state = .chunk(isFirst: true)
             return true
-        case .chunk(let isFirst):
-            return try takeChunk(isFirst, &bytes, &facts)
+        case .chunk(let isFirst): return try takeChunk(isFirst, &bytes, &facts)
         }
     }
 
@@ -87,8 +86,7 @@ struct PNGReader: ImageFileReader {
             }
             facts.frameCount = count
             facts.isAnimated = count > 1
-        default:
-            if facts.orientation == nil { facts.orientation = ExifOrientation.orientation(in: data) }
+        default: if facts.orientation == nil { facts.orientation = ExifOrientation.orientation(in: data) }
         }
     }
 
@@ -106,8 +104,7 @@ struct PNGReader: ImageFileReader {
             default: []
             }
         guard depths.contains(depth) else {
-            throw ImageError(
-                .malformed, at: place + 8, "\(depth) bits of the colour type \(data.big(9, 1))")
+            throw ImageError(.malformed, at: place + 8, "\(depth) bits of the colour type \(data.big(9, 1))")
         }
         guard data.big(10, 2) == 0, data.big(12, 1) <= 1 else {
             throw ImageError(.malformed, at: place + 10, "an unknown compression, filter or interlacing")

@@ -27,8 +27,7 @@ struct WebPReader: ImageFileReader {
             bytes.skip(12)
             state = .chunk(isFirst: true)
             return true
-        case .chunk(let isFirst):
-            return try isFirst ? takeFirst(&bytes, &facts) : takeChunk(&bytes, &facts)
+        case .chunk(let isFirst): return try isFirst ? takeFirst(&bytes, &facts) : takeChunk(&bytes, &facts)
         }
     }
 

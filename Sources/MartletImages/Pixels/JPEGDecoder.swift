@@ -34,8 +34,7 @@
                     count = byteCount
                     status = unsafe tjDecompress2(
                         handle, input.baseAddress, UInt(input.count), output.baseAddress, Int32(size.width),
-                        0,
-                        Int32(size.height), isInk ? TJPF_CMYK.rawValue : TJPF_RGBA.rawValue, flags)
+                        0, Int32(size.height), isInk ? TJPF_CMYK.rawValue : TJPF_RGBA.rawValue, flags)
                 }
             }
             guard unsafe status == 0 || options.acceptsDamage && isWarning(handle) else {

@@ -33,9 +33,7 @@ struct ImageBytes: Sendable {
     }
 
     /// The byte at a distance; nil when it is not there yet.
-    func byte(_ distance: Int = 0) -> UInt8? {
-        distance < count ? buffer[index + distance] : nil
-    }
+    func byte(_ distance: Int = 0) -> UInt8? { distance < count ? buffer[index + distance] : nil }
 
     /// Takes the next bytes; nil, and nothing is taken, when there are not that many yet.
     mutating func take(_ wanted: Int) -> ArraySlice<UInt8>? {

@@ -125,9 +125,7 @@ extension ImageInfo {
     /// What a file, or the beginning of one, says about its image.
     ///
     /// - Throws: An ``ImageError`` with the place of what is wrong.
-    public init(
-        _ bytes: some Collection<UInt8>, limits: ImageLimits = .default
-    ) throws(ImageError) {
+    public init(_ bytes: some Collection<UInt8>, limits: ImageLimits = .default) throws(ImageError) {
         var reader = ImageInfoReader(limits: limits)
         try reader.feed(bytes)
         self = try reader.finish()
@@ -167,10 +165,8 @@ extension ImageFileReader {
 /// How files of each format begin.
 enum ImageSignature {
     private static let all: [(ImageFormat, [UInt8?])] = [
-        (.png, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),
-        (.jpeg, [0xFF, 0xD8, 0xFF]),
-        (.gif, [0x47, 0x49, 0x46, 0x38, 0x37, 0x61]),
-        (.gif, [0x47, 0x49, 0x46, 0x38, 0x39, 0x61]),
+        (.png, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]), (.jpeg, [0xFF, 0xD8, 0xFF]),
+        (.gif, [0x47, 0x49, 0x46, 0x38, 0x37, 0x61]), (.gif, [0x47, 0x49, 0x46, 0x38, 0x39, 0x61]),
         (.webp, Array("RIFF".utf8) + [nil, nil, nil, nil] + Array("WEBP".utf8)),
     ]
 

@@ -89,9 +89,7 @@ extension ResponseBody {
     public func imageInfo(limits: ImageLimits = .default) async throws -> ImageInfo {
         var reader = ImageInfoReader(limits: limits)
         var pieces = makeAsyncIterator()
-        while !reader.hasHead, let piece = try await pieces.next() {
-            try reader.feed(piece)
-        }
+        while !reader.hasHead, let piece = try await pieces.next() { try reader.feed(piece) }
         return try reader.finish()
     }
 }

@@ -36,9 +36,7 @@ package final class MemoryPressureMonitor: TimerTarget {
     }
 
     /// Whether there is a file that can be read. It reads them.
-    package var isSupported: Bool {
-        findFiles().contains { $0.read() != nil }
-    }
+    package var isSupported: Bool { findFiles().contains { $0.read() != nil } }
 
     /// Begins to follow, where nobody else does; the present level is known when it returns.
     package func subscription() -> WatchSubscription<MemoryPressure> {

@@ -9,9 +9,7 @@ package struct PressureFile: Hashable, Sendable {
     package let path: String
 
     /// A file, which need not exist.
-    package init(path: String) {
-        self.path = path
-    }
+    package init(path: String) { self.path = path }
 
     /// The machine's own, and that of the process's control group (version 2) where the kernel keeps one.
     package static var ofSystem: [PressureFile] {
@@ -131,9 +129,7 @@ final class PressureTrigger: IdleWatcher {
         growth = Mutex(StallGrowth(limit: wish.limit, total: wish.total(in: file.read())))
     }
 
-    deinit {
-        close()
-    }
+    deinit { close() }
 
     private static func open(_ file: PressureFile, _ wish: Wish) -> Int32? {
         let descriptor = unsafe Glibc.open(file.path, O_RDWR | O_NONBLOCK | O_CLOEXEC)

@@ -93,16 +93,12 @@ package struct NetlinkAttributes: Sendable {
         package var value: ArraySlice<UInt8>
 
         /// Its bytes as a number.
-        func number<Number: FixedWidthInteger & UnsignedInteger>(_ field: String) throws(NetlinkFault)
-            -> Number
-        {
-            try NetlinkNumber.read(from: value, at: 0, field)
-        }
+        func number<Number: FixedWidthInteger & UnsignedInteger>(
+            _ field: String
+        ) throws(NetlinkFault) -> Number { try NetlinkNumber.read(from: value, at: 0, field) }
 
         /// Its bytes as text, up to the zero that ends it.
-        func text() -> String {
-            String(decoding: value.prefix { $0 != 0 }, as: UTF8.self)
-        }
+        func text() -> String { String(decoding: value.prefix { $0 != 0 }, as: UTF8.self) }
     }
 
     /// All of them, in order.

@@ -19,8 +19,7 @@ package enum NetlinkRequest {
     /// Asks for all addresses of all links.
     package static func addresses(sequence: UInt32) -> [UInt8] {
         // ifaddrmsg: family, prefix length, flags, scope, index.
-        message(
-            NetlinkMessage.Kind.getAddress, request | dump, sequence, [UInt8](repeating: 0, count: 8))
+        message(NetlinkMessage.Kind.getAddress, request | dump, sequence, [UInt8](repeating: 0, count: 8))
     }
 
     /// Asks for all routes of a family.
@@ -34,8 +33,7 @@ package enum NetlinkRequest {
     package static func route(to address: IPAddress, sequence: UInt32) -> [UInt8] {
         // rtmsg: family, lengths of destination and source, tos, table, protocol, scope, type, flags.
         let body = [address.family.number, UInt8(address.bytes.count * 8)] + [UInt8](repeating: 0, count: 10)
-        return message(
-            NetlinkMessage.Kind.getRoute, request, sequence, body + attribute(1, address.bytes))
+        return message(NetlinkMessage.Kind.getRoute, request, sequence, body + attribute(1, address.bytes))
     }
 
     private static func attribute(_ type: UInt16, _ value: [UInt8]) -> [UInt8] {
@@ -116,8 +114,7 @@ package struct NetlinkDump: Sendable {
                 let code = try message.errorCode()
                 if code != 0 { return .failed(code) }
             case NetlinkMessage.Kind.overrun: isInterrupted = true
-            default:
-                if belongs(message) { try table.add(message) }
+            default: if belongs(message) { try table.add(message) }
             }
         }
         return .more

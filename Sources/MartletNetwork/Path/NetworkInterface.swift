@@ -143,9 +143,7 @@ package struct InterfaceOverrides: Hashable, Sendable {
         left.exact == right.exact && left.prefixes.elementsEqual(right.prefixes, by: ==)
     }
 
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(exact)
-    }
+    package func hash(into hasher: inout Hasher) { hasher.combine(exact) }
 }
 
 /// What the files of an interface say of it (`/sys/class/net/NAME`).

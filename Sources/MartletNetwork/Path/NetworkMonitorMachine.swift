@@ -55,8 +55,7 @@ package struct NetworkMonitorMachine: Sendable {
     /// There are news.
     package mutating func news(now: MonotonicTime) {
         switch state {
-        case .resting:
-            settle(first: now, last: now)
+        case .resting: settle(first: now, last: now)
         case .settling(_, let latest):
             state = .settling(due: min(now.advanced(by: NetworkMonitorMachine.quiet), latest), latest: latest)
         case .looking(let first, _):

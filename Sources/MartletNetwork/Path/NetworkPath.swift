@@ -110,8 +110,7 @@ package struct NetworkPathRule: Sendable {
         let held = table.addresses.filter(\.isUsable)
         let usable = Dictionary(grouping: held, by: \.link).mapValues { $0.map(\.address) }
         // An address counts, wherever it is, as long as its link is up: machines that route have it on the loopback link.
-        let allUsable = Set(
-            held.filter { (links[$0.link]?.flags ?? 0) & 1 != 0 }.map(\.address))
+        let allUsable = Set(held.filter { (links[$0.link]?.flags ?? 0) & 1 != 0 }.map(\.address))
         let ways = NetworkPathRule.ways(table.routes).filter { way, source in
             guard let link = links[way.link], link.isRunning, !link.isLoopback else { return false }
             if let source { return allUsable.contains(source) }
@@ -154,9 +153,7 @@ package struct NetworkPathRule: Sendable {
         return ways
     }
 
-    private static func rank(_ way: Way) -> UInt64 {
-        UInt64(way.metric) | (way.isMain ? 0 : 1 << 32)
-    }
+    private static func rank(_ way: Way) -> UInt64 { UInt64(way.metric) | (way.isMain ? 0 : 1 << 32) }
 
     /// The path.
     package var path: NetworkPath {

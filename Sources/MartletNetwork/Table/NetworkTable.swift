@@ -73,9 +73,7 @@ package struct AddressRecord: Hashable, Sendable {
         }
         guard let family = IPAddress.Family(number: family) else { return nil }
         guard let bytes = local ?? other, let address = IPAddress(bytes: bytes), address.family == family
-        else {
-            throw NetlinkFault("IFA_ADDRESS", at: payload.endIndex)
-        }
+        else { throw NetlinkFault("IFA_ADDRESS", at: payload.endIndex) }
         self.address = address
     }
 
@@ -158,8 +156,7 @@ package struct LinkRecord: Hashable, Sendable {
     package var isTunnel: Bool {
         switch driver {
         case "tun", "tap", "wireguard", "ipip", "sit", "gre", "gretap", "erspan", "ip6tnl", "ip6gre",
-            "ip6gretap",
-            "ip6erspan", "vti", "vti6", "xfrm", "ppp", "ovpn":
+            "ip6gretap", "ip6erspan", "vti", "vti6", "xfrm", "ppp", "ovpn":
             true
         case nil:
             // PPP, tunnels, SIT and GRE over IPv4 and IPv6, and what has no header of its own.

@@ -25,9 +25,7 @@ package struct KernelNetwork: NetworkSource {
         try NetlinkSocket.open(groups: KernelNetwork.groups, isBlocking: false)
     }
 
-    package func matters(_ datagram: [UInt8]) -> Bool {
-        NetlinkNewsRule.matters(datagram[...])
-    }
+    package func matters(_ datagram: [UInt8]) -> Bool { NetlinkNewsRule.matters(datagram[...]) }
 
     package func look() -> NetworkMonitorMachine.Look {
         do throws(SystemError) {

@@ -64,8 +64,7 @@ enum NetlinkSocket {
                     unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                         var length = socklen_t(MemoryLayout<sockaddr_nl>.size)
                         return unsafe recvfrom(
-                            descriptor, buffer.baseAddress, buffer.count, Int32(MSG_TRUNC), $0,
-                            &length)
+                            descriptor, buffer.baseAddress, buffer.count, Int32(MSG_TRUNC), $0, &length)
                     }
                 }
             }
@@ -88,9 +87,7 @@ package struct InterfaceFiles: Hashable, Sendable {
     package let root: String
 
     /// A folder, which need not exist.
-    package init(root: String = "/sys") {
-        self.root = root
-    }
+    package init(root: String = "/sys") { self.root = root }
 
     /// What they say of an interface.
     ///
@@ -99,9 +96,7 @@ package struct InterfaceFiles: Hashable, Sendable {
     /// - Parameter name: The kernel's names hold no slash; others have no traits.
     package func traits(of name: String, index: UInt32) -> InterfaceTraits {
         guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0x2F || $0 == 0 })
-        else {
-            return InterfaceTraits()
-        }
+        else { return InterfaceTraits() }
         let folder = "\(root)/class/net/\(name)"
         if let number = InterfaceFiles.bytes(of: "\(folder)/ifindex") {
             let text = String(decoding: number.prefix { $0 != 0x0A }, as: UTF8.self)
@@ -114,9 +109,7 @@ package struct InterfaceFiles: Hashable, Sendable {
             deviceType: InterfaceTraits.deviceType(inEvent: event))
     }
 
-    private static func exists(_ path: String) -> Bool {
-        unsafe access(path, F_OK) == 0
-    }
+    private static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
     /// The first 4 KiB of a file: such files have some dozen bytes, and others are none of ours.
     private static func bytes(of path: String) -> [UInt8]? {

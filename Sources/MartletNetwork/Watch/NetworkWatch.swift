@@ -65,9 +65,7 @@ package final class NetworkWatch: TimerTarget {
 
     // MARK: Looking
 
-    private func ask(_ run: UInt64) {
-        NetworkWatch.workers.submit { self.look(run) }
-    }
+    private func ask(_ run: UInt64) { NetworkWatch.workers.submit { self.look(run) } }
 
     /// Looks, on a worker's thread. News are listened for before, so that no change falls in between.
     private func look(_ run: UInt64) {
@@ -156,9 +154,7 @@ final class NetworkNews: IdleWatcher {
         self.told = told
     }
 
-    deinit {
-        close()
-    }
+    deinit { close() }
 
     /// Has news told from now on.
     func watch() {
@@ -168,13 +164,9 @@ final class NetworkNews: IdleWatcher {
     }
 
     /// Ends it; the first call counts.
-    func close() {
-        socket.close()
-    }
+    func close() { socket.close() }
 
-    func idleStreamStirred() {
-        if drain() { told() }
-    }
+    func idleStreamStirred() { if drain() { told() } }
 
     /// Takes all that has come: the next edge comes when there is more.
     /// - Returns: Whether there was anything that matters.

@@ -36,9 +36,7 @@ public struct OfflineID: Hashable, Sendable, Codable, Comparable, CustomStringCo
     public let number: UInt64
 
     /// An identity by its number.
-    public init(_ number: UInt64) {
-        self.number = number
-    }
+    public init(_ number: UInt64) { self.number = number }
 
     /// Orders by number: those that were submitted first come first.
     public static func < (left: OfflineID, right: OfflineID) -> Bool { left.number < right.number }

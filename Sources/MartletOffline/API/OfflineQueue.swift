@@ -242,9 +242,7 @@ public actor OfflineQueue {
     /// are not waited for.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue is closed before.
     public nonisolated var drained: Void {
-        get async throws {
-            guard await isDrained.becomesTrue() else { throw CancellationError() }
-        }
+        get async throws { guard await isDrained.becomesTrue() else { throw CancellationError() } }
     }
 
     // MARK: Deciding
@@ -256,9 +254,7 @@ public actor OfflineQueue {
     public func retry(_ id: OfflineID) async throws {
         try checkOpen()
         guard let entry = held[id], machine.place(of: id) == .resting || machine.place(of: id) == .waiting
-        else {
-            throw unknown(id)
-        }
+        else { throw unknown(id) }
         if entry.summary.stage != .waiting {
             let now = now()
             var expires: Int64?

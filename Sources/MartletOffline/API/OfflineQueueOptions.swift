@@ -146,9 +146,7 @@ public struct OfflineFallback: Sendable {
     ///   - submission: How it stands there.
     public static func freeze(
         in queue: OfflineQueue? = nil, as submission: OfflineSubmission
-    ) -> OfflineFallback {
-        OfflineFallback(queue: queue, submission: submission)
-    }
+    ) -> OfflineFallback { OfflineFallback(queue: queue, submission: submission) }
 
     /// A queue keeps it, in a lane and under a name.
     public static func freeze(

@@ -56,9 +56,7 @@ package struct FrozenRequest: Hashable, Sendable {
     package var isRepeatable: Bool { idempotencyKey != nil || isIdempotent }
 
     /// Whether its effect is the same however often it is carried out.
-    package var isIdempotent: Bool {
-        HTTPRequest.Method(rawValue: method)?.isIdempotent ?? false
-    }
+    package var isIdempotent: Bool { HTTPRequest.Method(rawValue: method)?.isIdempotent ?? false }
 }
 
 /// The body of a request that is kept.
@@ -90,9 +88,7 @@ package enum FrozenBody: Hashable, Sendable {
     }
 
     /// How many bytes of it are in the queue's directory, beside the record.
-    var storedByteCount: UInt64 {
-        if case .own(let mark) = self { mark.byteCount } else { 0 }
-    }
+    var storedByteCount: UInt64 { if case .own(let mark) = self { mark.byteCount } else { 0 } }
 }
 
 /// A moment on the clock that counts from the start of the computer. No clock step moves it, and it holds in all processes
@@ -134,9 +130,7 @@ struct SecretFields: Sendable {
     ]
     private var names: Set<String>
 
-    init(_ declared: Set<HTTPField.Name>) {
-        names = SecretFields.always.union(declared.map(\.canonicalName))
-    }
+    init(_ declared: Set<HTTPField.Name>) { names = SecretFields.always.union(declared.map(\.canonicalName)) }
 
     /// These, and more by their names.
     func adding(_ more: [String]) -> SecretFields {

@@ -125,9 +125,8 @@ extension FrozenRequestCodec {
         var request = FrozenRequest(
             id: id, lane: lane, tag: tag, method: method, url: url, fields: fields,
             secretFields: secretFields, idempotencyKey: try reader.optionalText(limit: textLimit, "key"),
-            contentType: try reader.optionalText(limit: textLimit, "content type"),
-            body: try body(&reader), submitted: try reader.number("submission"),
-            expires: try reader.number("expiry"))
+            contentType: try reader.optionalText(limit: textLimit, "content type"), body: try body(&reader),
+            submitted: try reader.number("submission"), expires: try reader.number("expiry"))
         request.attempts = try reader.number("attempts")
         let stage: UInt8 = try reader.number("state")
         switch stage {
@@ -149,9 +148,7 @@ extension FrozenRequestCodec {
         // One without user info and fragment, as is written.
         guard let url = try? HTTPURL(text, pathAsIs: true), url.user == nil, url.password == nil,
             url.fragment == nil
-        else {
-            throw reader.fault("URL")
-        }
+        else { throw reader.fault("URL") }
         return url
     }
 
@@ -183,18 +180,14 @@ extension FrozenRequestCodec {
         }
     }
 
-    private static func mark(
-        _ reader: inout RecordReader
-    ) throws(RecordReader.Fault) -> FrozenBody.FileMark {
+    private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FrozenBody.FileMark {
         let byteCount: UInt64 = try reader.number("length")
         let digest = Array(try reader.counted(limit: 32, "digest"))
         guard digest.count == 32 else { throw reader.fault("digest") }
         return FrozenBody.FileMark(byteCount: byteCount, digest: digest)
     }
 
-    private static func letter(
-        _ reader: inout RecordReader
-    ) throws(RecordReader.Fault) -> OfflineDeadLetter {
+    private static func letter(_ reader: inout RecordReader) throws(RecordReader.Fault) -> OfflineDeadLetter {
         // A reason of a later version is a refusal all the same.
         let reason =
             OfflineDeadLetter.Reason(rawValue: try reader.text(limit: textLimit, "reason")) ?? .refused

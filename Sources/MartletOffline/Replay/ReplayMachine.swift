@@ -328,9 +328,7 @@ package struct ReplayMachine: Sendable {
     package mutating func advance(to now: MonotonicTime) -> Effects { take(now) }
 
     /// Begins nothing any more. What is under way may end.
-    package mutating func close() {
-        isSending = false
-    }
+    package mutating func close() { isSending = false }
 
     private mutating func take(_ now: MonotonicTime) -> Effects {
         expire(now)

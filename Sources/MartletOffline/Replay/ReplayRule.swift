@@ -105,9 +105,7 @@ struct ReplayRule: Sendable {
 
     private func letter(
         _ reason: OfflineDeadLetter.Reason, _ message: String, _ answer: HTTPExchange
-    ) -> OfflineDeadLetter {
-        OfflineDeadLetter(reason, message: message, answer: answer, secrets: secrets)
-    }
+    ) -> OfflineDeadLetter { OfflineDeadLetter(reason, message: message, answer: answer, secrets: secrets) }
 
     /// What follows from a failure. Where the head of an answer came, its status decides, however little came of its body:
     /// the request took effect then, or did not.

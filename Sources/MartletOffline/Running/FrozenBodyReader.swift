@@ -33,8 +33,7 @@ struct FrozenBodyReader: Sendable {
             let file = try files.open(path, for: .reading)
             stamp = try FrozenBodyReader.stamp(try files.status(of: file), path)
             while true {
-                let piece = try files.readSome(
-                    file, limit: FrozenBodyReader.pieceByteCount, at: byteCount)
+                let piece = try files.readSome(file, limit: FrozenBodyReader.pieceByteCount, at: byteCount)
                 if piece.isEmpty { break }
                 digest.update(piece.span)
                 byteCount += UInt64(piece.count)
@@ -50,9 +49,7 @@ struct FrozenBodyReader: Sendable {
     /// - Parameter known: What it looked like when that was found out last; where it looks the same it is not read again.
     /// - Returns: What it looks like; `nil` where it is not what it was, or not there.
     /// - Throws: Where it cannot be read just now.
-    func check(
-        _ path: String, _ mark: FrozenBody.FileMark, known: Stamp?
-    ) throws(HTTPError) -> Stamp? {
+    func check(_ path: String, _ mark: FrozenBody.FileMark, known: Stamp?) throws(HTTPError) -> Stamp? {
         let stamp: Stamp
         do throws(StorageError) {
             stamp = try FrozenBodyReader.stamp(try files.status(at: path), path)
@@ -70,8 +67,7 @@ struct FrozenBodyReader: Sendable {
     private static func stamp(_ status: FileStatus, _ path: String) throws(StorageError) -> Stamp {
         guard status.kind == .file else { throw StorageError(operation: "open", path: path, code: 22) }
         return Stamp(
-            identity: status.identity, byteCount: status.byteCount,
-            modificationTime: status.modificationTime)
+            identity: status.identity, byteCount: status.byteCount, modificationTime: status.modificationTime)
     }
 }
 
@@ -89,9 +85,7 @@ final class FrozenBodyWriter: Sendable {
     /// Guards the above: one worker at a time.
     private let state = Mutex(State())
 
-    init(
-        _ file: OpenFile, in folder: RecordFolder, _ files: any FileSystem, _ workers: BlockingWorkers
-    ) {
+    init(_ file: OpenFile, in folder: RecordFolder, _ files: any FileSystem, _ workers: BlockingWorkers) {
         self.file = file
         self.folder = folder
         self.files = files
@@ -114,12 +108,8 @@ final class FrozenBodyWriter: Sendable {
     /// Waits for the disk.
     /// - Returns: What the file is.
     func finish() async throws(HTTPError) -> FrozenBody.FileMark {
-        try await stored { [self] () throws(StorageError) in
-            try folder.finishBody(file)
-        }
-        let (digest, byteCount) = state.withLock { state in
-            (try? state.digest?.finish(), state.byteCount)
-        }
+        try await stored { [self] () throws(StorageError) in try folder.finishBody(file) }
+        let (digest, byteCount) = state.withLock { state in (try? state.digest?.finish(), state.byteCount) }
         guard let digest else { throw FrozenBodyReader.noDigest }
         return FrozenBody.FileMark(byteCount: byteCount, digest: digest)
     }

@@ -165,9 +165,7 @@ actor CredentialKeeper {
     private var lastAuthorization: UInt64 = 0
     private var isCancelled = false
 
-    init(_ credentials: OfflineCredentials) {
-        self.credentials = credentials
-    }
+    init(_ credentials: OfflineCredentials) { self.credentials = credentials }
 
     /// A request with its credentials, and which ones they are.
     func authorize(_ request: HTTPRequest) async throws -> (request: HTTPRequest, generation: UInt64) {

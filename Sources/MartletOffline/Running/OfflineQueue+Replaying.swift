@@ -263,8 +263,7 @@ extension OfflineQueue {
             // Cancelled, to be dropped or since the queue is closing: what is on the disk says that it was being sent.
             guard !isClosing || machine.isDropped(id) else { return }
             apply(postpone(id, .unreachable, .zero, "it was cancelled", isTold: false))
-        case .delivered(let answer):
-            close(id, .delivered(answer))
+        case .delivered(let answer): close(id, .delivered(answer))
         case .dead(let letter, let answer): close(id, .dead(letter, answer))
         case .uncertain(let letter, let cause): close(id, .uncertain(letter, cause))
         case .later(let reason, let atLeast, let message):

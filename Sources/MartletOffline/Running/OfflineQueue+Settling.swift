@@ -34,8 +34,7 @@ extension OfflineQueue {
                     .expired, message: "its time was up before a server accepted it")
                 isResting = try await rest(id, .dead(letter), isUseless: machine.isDropped(id))
             case .setAside: break
-            case .dead(let letter, _):
-                isResting = try await rest(id, .dead(letter), isUseless: isUseless)
+            case .dead(let letter, _): isResting = try await rest(id, .dead(letter), isUseless: isUseless)
             case .uncertain(let letter, _):
                 isResting = try await rest(id, .uncertain(letter), isUseless: isUseless)
             }

@@ -19,9 +19,7 @@ extension OfflineQueue {
     @discardableResult
     public func submit(
         _ request: HTTPRequest, body: HTTPBody = .none, as submission: OfflineSubmission
-    ) async throws -> OfflineTicket {
-        try await submit(request, body: body, submission)
-    }
+    ) async throws -> OfflineTicket { try await submit(request, body: body, submission) }
 
     /// Keeps a request until a server has taken it; as ``submit(_:body:as:)``.
     /// - Parameters:
@@ -130,9 +128,7 @@ extension OfflineQueue {
         }
         guard request.headerFields.count <= 1000,
             request.headerFields.allSatisfy({ $0.value.utf8.count <= 1 << 16 })
-        else {
-            throw refused("the request has more fields, or longer ones, than are kept")
-        }
+        else { throw refused("the request has more fields, or longer ones, than are kept") }
     }
 
     private func full(_ words: String) -> HTTPError {

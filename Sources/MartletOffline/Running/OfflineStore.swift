@@ -47,9 +47,7 @@ final class OfflineStore: Sendable {
         return (OfflineStore(folder, workers, files), contents)
     }
 
-    private static func folder(
-        _ path: String, _ files: any FileSystem
-    ) throws(HTTPError) -> RecordFolder {
+    private static func folder(_ path: String, _ files: any FileSystem) throws(HTTPError) -> RecordFolder {
         let absolute = try HTTPError.storing { () throws(StorageError) in try WorkingFolder.absolute(path) }
         do throws(RecordFolder.Refusal) {
             return try RecordFolder(
@@ -249,9 +247,7 @@ enum OfflineRecordFault: Error, CustomStringConvertible {
     case record(RecordEnvelope.Fault)
 
     /// Whether there is no such file.
-    var isMissing: Bool {
-        if case .storage(let error) = self { error.isMissingFile } else { false }
-    }
+    var isMissing: Bool { if case .storage(let error) = self { error.isMissingFile } else { false } }
 
     var description: String {
         switch self {

@@ -160,17 +160,13 @@ package final class OpenFile: Sendable {
         self.descriptor = descriptor
     }
 
-    deinit {
-        close()
-    }
+    deinit { close() }
 
     /// Whether it was closed.
     var isClosed: Bool { wasClosed.load(ordering: .acquiring) }
 
     /// Notes that its lock was taken.
-    func noteLock() {
-        wasLocked.store(true, ordering: .releasing)
-    }
+    func noteLock() { wasLocked.store(true, ordering: .releasing) }
 
     /// Closes it at once. Nobody may use it any more: the number of its descriptor is another file's next.
     package func close() {

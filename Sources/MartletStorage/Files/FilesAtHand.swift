@@ -77,9 +77,7 @@ package struct FilesAtHand: FileSystem {
 
     package func readSomeAtHand(
         _ file: OpenFile, limit: Int, at offset: UInt64
-    ) throws(StorageError) -> [UInt8] {
-        try base.readSomeAtHand(file, limit: limit, at: offset)
-    }
+    ) throws(StorageError) -> [UInt8] { try base.readSomeAtHand(file, limit: limit, at: offset) }
 
     private func mustWait(_ operation: String, _ path: String) -> StorageError {
         StorageError(operation: operation, path: path, code: EAGAIN)

@@ -59,8 +59,7 @@ package struct LinuxFileSystem: FileSystem {
     /// How many bytes there is still room for in the memory that a file is in; nil where it is on a disk.
     package static func memory(of file: OpenFile) -> UInt64? {
         var information = statfs()
-        guard unsafe fstatfs(file.descriptor, &information) == 0,
-            inMemory.contains(Int(information.f_type))
+        guard unsafe fstatfs(file.descriptor, &information) == 0, inMemory.contains(Int(information.f_type))
         else { return nil }
         // Without a limit it has no size.
         guard information.f_blocks > 0 else { return .max }
@@ -106,9 +105,8 @@ package struct LinuxFileSystem: FileSystem {
         throw StorageError(operation: "preadv2", path: file.path, code: code == EINTR ? EAGAIN : code)
     }
 
-    package func writeSome(
-        _ bytes: RawSpan, to file: OpenFile, at offset: UInt64
-    ) throws(StorageError) -> Int {
+    package func writeSome(_ bytes: RawSpan, to file: OpenFile, at offset: UInt64) throws(StorageError) -> Int
+    {
         guard let offset = off_t(exactly: offset) else {
             throw StorageError(operation: "pwrite", path: file.path, code: EFBIG)
         }
@@ -215,9 +213,7 @@ package struct LinuxFileSystem: FileSystem {
         }
     }
 
-    package func unlock(_ file: OpenFile) {
-        _ = flock(file.descriptor, LOCK_UN)
-    }
+    package func unlock(_ file: OpenFile) { _ = flock(file.descriptor, LOCK_UN) }
 
     /// Makes a call until no signal interrupts it.
     private func result<Number: SignedInteger>(

@@ -148,9 +148,7 @@ package struct FolderKind: Sendable {
     }
 
     /// The first bytes of a file; `nil` for a link, a folder, or anything else that is not a file.
-    private static func beginning(
-        of path: String, _ files: any FileSystem
-    ) throws(StorageError) -> [UInt8]? {
+    private static func beginning(of path: String, _ files: any FileSystem) throws(StorageError) -> [UInt8]? {
         guard try files.status(at: path).kind == .file else { return nil }
         let file: OpenFile
         do throws(StorageError) {

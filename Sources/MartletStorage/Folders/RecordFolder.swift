@@ -52,9 +52,7 @@ package final class RecordFolder: Sendable {
     ///   - path: Absolute.
     ///   - kind: What records are called, such as `request`.
     ///   - hasBodies: Whether records may have something beside them.
-    package init(
-        path: String, kind: String, hasBodies: Bool = false, files: any FileSystem
-    ) throws(Refusal) {
+    package init(path: String, kind: String, hasBodies: Bool = false, files: any FileSystem) throws(Refusal) {
         let status = try RecordFolder.stored { () throws(StorageError) in
             do throws(StorageError) {
                 return try files.status(at: path + "/.")
@@ -119,9 +117,7 @@ package final class RecordFolder: Sendable {
     }
 
     /// Lets others have the folder.
-    package func release() {
-        files.unlock(lock)
-    }
+    package func release() { files.unlock(lock) }
 
     // MARK: Looking
 
@@ -229,9 +225,7 @@ package final class RecordFolder: Sendable {
     }
 
     /// Waits until the names of the records are on the disk.
-    package func syncNames() throws(StorageError) {
-        try files.syncFolder(path)
-    }
+    package func syncNames() throws(StorageError) { try files.syncFolder(path) }
 
     /// Begins the file of what belongs to a record that is about to be added: for its owner alone, and empty.
     package func createBody(_ number: UInt64) throws(StorageError) -> OpenFile {
@@ -247,9 +241,7 @@ package final class RecordFolder: Sendable {
     }
 
     /// Removes what belongs to a record, if there is something.
-    package func removeBody(_ number: UInt64) {
-        try? files.remove(bodyPath(number))
-    }
+    package func removeBody(_ number: UInt64) { try? files.remove(bodyPath(number)) }
 
     private func create(_ name: String) throws(StorageError) -> OpenFile {
         try mark()

@@ -22,9 +22,7 @@ package struct CastagnoliChecksum: Sendable {
     package init() {}
 
     /// The checksum of bytes.
-    package init(_ bytes: Span<UInt8>) {
-        update(bytes)
-    }
+    package init(_ bytes: Span<UInt8>) { update(bytes) }
 
     /// Adds bytes.
     package mutating func update(_ bytes: Span<UInt8>) {
@@ -83,9 +81,7 @@ package struct CastagnoliChecksum: Sendable {
     // MARK: By tables
 
     /// Adds bytes by tables: what ``update(_:)`` does where the processor has no instruction.
-    package mutating func updateByTables(_ bytes: Span<UInt8>) {
-        value = ~Self.byTables(~value, bytes)
-    }
+    package mutating func updateByTables(_ bytes: Span<UInt8>) { value = ~Self.byTables(~value, bytes) }
 
     private static func byTables(_ start: UInt32, _ bytes: Span<UInt8>) -> UInt32 {
         var (remainder, offset) = (start, 0)
@@ -139,9 +135,7 @@ package struct RecordChecksum: Hashable, Sendable {
     package init() {}
 
     /// The checksum of bytes.
-    package init(_ bytes: Span<UInt8>) {
-        update(bytes)
-    }
+    package init(_ bytes: Span<UInt8>) { update(bytes) }
 
     /// Adds bytes.
     package mutating func update(_ bytes: Span<UInt8>) {

@@ -25,9 +25,7 @@ package struct RecordEnvelope: Sendable {
         case field(String, offset: Int)
 
         /// A part of a record's content that makes no sense.
-        package init(_ fault: RecordReader.Fault) {
-            self = .field(fault.field, offset: fault.offset)
-        }
+        package init(_ fault: RecordReader.Fault) { self = .field(fault.field, offset: fault.offset) }
 
         /// What is wrong, in words.
         package var description: String {
@@ -164,9 +162,7 @@ package struct RecordReader: Sendable {
     package var offset: Int { position - bytes.startIndex }
 
     /// A fault of a field that ends here.
-    package func fault(_ field: String) -> Fault {
-        Fault(field: field, offset: offset)
-    }
+    package func fault(_ field: String) -> Fault { Fault(field: field, offset: offset) }
 
     /// Reads a number of as many bytes as its type has.
     package mutating func number<Number: FixedWidthInteger>(_ field: String) throws(Fault) -> Number {
@@ -209,9 +205,7 @@ package struct RecordReader: Sendable {
     /// Reads what stands behind a flag that is 1; nothing behind 0.
     package mutating func optional<Value>(
         _ field: String, _ read: (inout RecordReader) throws(Fault) -> Value
-    ) throws(Fault) -> Value? {
-        try flag(field) ? try read(&self) : nil
-    }
+    ) throws(Fault) -> Value? { try flag(field) ? try read(&self) : nil }
 
     /// Reads a number behind a flag.
     package mutating func optionalNumber<Number: FixedWidthInteger>(
@@ -235,9 +229,7 @@ package struct RecordWriter: Sendable {
     package init() {}
 
     /// Makes room for so many bytes, which saves copying them later.
-    package mutating func reserve(_ byteCount: Int) {
-        bytes.reserveCapacity(byteCount)
-    }
+    package mutating func reserve(_ byteCount: Int) { bytes.reserveCapacity(byteCount) }
 
     /// Writes a number in as many bytes as its type has.
     package mutating func write<Number: FixedWidthInteger>(_ number: Number) {
@@ -247,14 +239,10 @@ package struct RecordWriter: Sendable {
     }
 
     /// Writes 1 or 0.
-    package mutating func write(_ flag: Bool) {
-        bytes.append(flag ? 1 : 0)
-    }
+    package mutating func write(_ flag: Bool) { bytes.append(flag ? 1 : 0) }
 
     /// Writes bytes as they are; their number is known to the reader.
-    package mutating func write(raw more: some Sequence<UInt8>) {
-        bytes.append(contentsOf: more)
-    }
+    package mutating func write(raw more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
 
     /// Writes bytes behind their number, a `UInt32`.
     package mutating func write(counted more: some Collection<UInt8>) {
@@ -263,14 +251,10 @@ package struct RecordWriter: Sendable {
     }
 
     /// Writes text behind the number of its bytes.
-    package mutating func write(text: String) {
-        write(counted: text.utf8)
-    }
+    package mutating func write(text: String) { write(counted: text.utf8) }
 
     /// Writes a flag, and what is there behind it.
-    package mutating func write<Value>(
-        optional value: Value?, _ write: (Value, inout RecordWriter) -> Void
-    ) {
+    package mutating func write<Value>(optional value: Value?, _ write: (Value, inout RecordWriter) -> Void) {
         self.write(value != nil)
         if let value { write(value, &self) }
     }
@@ -281,9 +265,7 @@ package struct RecordWriter: Sendable {
     }
 
     /// Writes text behind a flag.
-    package mutating func write(optional text: String?) {
-        write(optional: text) { $1.write(text: $0) }
-    }
+    package mutating func write(optional text: String?) { write(optional: text) { $1.write(text: $0) } }
 
     /// Writes over four bytes that were written before.
     package mutating func overwrite(_ number: UInt32, at offset: Int) {

@@ -51,9 +51,7 @@ public final class OriginBodyWriter: Sendable {
     }
 
     /// Writes the UTF-8 bytes of a text; else as ``write(_:)-([UInt8])``.
-    public func write(_ text: String) async throws {
-        try await write(Array(text.utf8))
-    }
+    public func write(_ text: String) async throws { try await write(Array(text.utf8)) }
 
     /// Waits; cancelling the task, which stopping the origin does, ends the wait.
     public func pause(for duration: Duration) async throws {
@@ -153,8 +151,7 @@ extension OriginResponseBody {
     /// Writes the body.
     func write(to writer: OriginBodyWriter) async throws {
         switch content {
-        case .bytes(let bytes):
-            try await writer.append(bytes)
+        case .bytes(let bytes): try await writer.append(bytes)
         case .pattern(let offset, let count):
             var done: UInt64 = 0
             while done < count {
@@ -178,8 +175,7 @@ extension OriginResponseBody {
                 throw error
             }
             await file.close()
-        case .stream(_, let body):
-            try await body(writer)
+        case .stream(_, let body): try await body(writer)
         }
     }
 }

@@ -28,9 +28,7 @@ public struct OriginFields: Sendable, Hashable, RandomAccessCollection, Expressi
         lines = pairs.map { Line(name: $0.name, value: $0.value) }
     }
 
-    init(_ block: FieldBlock) {
-        lines = block.map { Line(name: $0.name, value: $0.value) }
-    }
+    init(_ block: FieldBlock) { lines = block.map { Line(name: $0.name, value: $0.value) } }
 
     /// Always 0.
     public var startIndex: Int { 0 }
@@ -39,9 +37,7 @@ public struct OriginFields: Sendable, Hashable, RandomAccessCollection, Expressi
     public var endIndex: Int { lines.count }
 
     /// The field at a position.
-    public subscript(position: Int) -> Element {
-        (lines[position].name, lines[position].value)
-    }
+    public subscript(position: Int) -> Element { (lines[position].name, lines[position].value) }
 
     /// The first value of a name, in any case; setting it replaces all lines of the name by one, `nil`
     /// removes them.
@@ -50,9 +46,7 @@ public struct OriginFields: Sendable, Hashable, RandomAccessCollection, Expressi
         set {
             let index = lines.firstIndex { OriginFields.isSame($0.name, name) }
             lines.removeAll { OriginFields.isSame($0.name, name) }
-            if let newValue {
-                lines.insert(Line(name: name, value: newValue), at: index ?? lines.count)
-            }
+            if let newValue { lines.insert(Line(name: name, value: newValue), at: index ?? lines.count) }
         }
     }
 
@@ -62,9 +56,7 @@ public struct OriginFields: Sendable, Hashable, RandomAccessCollection, Expressi
     }
 
     /// Whether there is a field of that name, in any case.
-    public func contains(_ name: String) -> Bool {
-        lines.contains { OriginFields.isSame($0.name, name) }
-    }
+    public func contains(_ name: String) -> Bool { lines.contains { OriginFields.isSame($0.name, name) } }
 
     /// Adds a field at the end, whether or not there is one of the name.
     public mutating func append(_ name: String, _ value: String) {
@@ -79,26 +71,22 @@ public struct OriginFields: Sendable, Hashable, RandomAccessCollection, Expressi
 /// The usual reason phrases (RFC 9110 §15).
 enum StatusPhrase {
     private static let phrases: [Int: String] = [
-        100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints",
-        200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",
-        205: "Reset Content", 206: "Partial Content",
-        300: "Multiple Choices", 301: "Moved Permanently", 302: "Found", 303: "See Other",
-        304: "Not Modified",
-        307: "Temporary Redirect", 308: "Permanent Redirect",
-        400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
-        405: "Method Not Allowed",
-        406: "Not Acceptable", 407: "Proxy Authentication Required", 408: "Request Timeout", 409: "Conflict",
-        410: "Gone", 411: "Length Required", 412: "Precondition Failed", 413: "Content Too Large",
-        414: "URI Too Long", 415: "Unsupported Media Type", 416: "Range Not Satisfiable",
-        417: "Expectation Failed", 421: "Misdirected Request", 422: "Unprocessable Content", 425: "Too Early",
-        426: "Upgrade Required", 428: "Precondition Required", 429: "Too Many Requests",
-        431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons",
-        500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
-        504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+        100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints", 200: "OK",
+        201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",
+        205: "Reset Content", 206: "Partial Content", 300: "Multiple Choices", 301: "Moved Permanently",
+        302: "Found", 303: "See Other", 304: "Not Modified", 307: "Temporary Redirect",
+        308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
+        404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable",
+        407: "Proxy Authentication Required", 408: "Request Timeout", 409: "Conflict", 410: "Gone",
+        411: "Length Required", 412: "Precondition Failed", 413: "Content Too Large", 414: "URI Too Long",
+        415: "Unsupported Media Type", 416: "Range Not Satisfiable", 417: "Expectation Failed",
+        421: "Misdirected Request", 422: "Unprocessable Content", 425: "Too Early", 426: "Upgrade Required",
+        428: "Precondition Required", 429: "Too Many Requests", 431: "Request Header Fields Too Large",
+        451: "Unavailable For Legal Reasons", 500: "Internal Server Error", 501: "Not Implemented",
+        502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+        505: "HTTP Version Not Supported",
     ]
 
     /// The phrase of a status; empty for one that has none.
-    static func of(_ status: Int) -> String {
-        phrases[status] ?? ""
-    }
+    static func of(_ status: Int) -> String { phrases[status] ?? "" }
 }

@@ -48,9 +48,7 @@ public struct OriginRequest: Sendable {
     public var queryItems: [(name: String, value: String)] { RequestTarget(target).queryItems }
 
     /// The first decoded value of a name in the query.
-    public func queryValue(of name: String) -> String? {
-        queryItems.first { $0.name == name }?.value
-    }
+    public func queryValue(of name: String) -> String? { queryItems.first { $0.name == name }?.value }
 
     /// A parameter of the route's pattern as a number that is not negative.
     public func number(of parameter: String) -> Int? {
@@ -96,9 +94,7 @@ public struct OriginRequest: Sendable {
     /// A `100` is sent by itself when a handler first reads the body of a request that expects it.
     /// - Throws: ``OriginError/disconnected(_:)``; ``OriginError/malformedRequest(_:)`` for fields that
     ///   cannot be sent.
-    public func send(_ response: InterimResponse) async throws {
-        try await interim(response)
-    }
+    public func send(_ response: InterimResponse) async throws { try await interim(response) }
 }
 
 /// The body of a request: chunks of bytes as they arrive, without chunked framing.
@@ -125,9 +121,7 @@ public struct OriginRequestBody: AsyncSequence, Sendable {
     public var trailers: OriginFields { reader.trailers(serial: serial) }
 
     /// Starts reading, or goes on where an earlier iterator stopped.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: reader, serial: serial)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(reader: reader, serial: serial) }
 
     /// Reads the body piece by piece.
     public struct Iterator: AsyncIteratorProtocol {
@@ -137,9 +131,7 @@ public struct OriginRequestBody: AsyncSequence, Sendable {
         /// The next piece; `nil` at the end.
         /// - Throws: ``OriginError/malformedRequest(_:)``, ``OriginError/disconnected(_:)``,
         ///   ``OriginError/bodyNotReadable``.
-        public mutating func next() async throws -> [UInt8]? {
-            try await reader.nextChunk(serial: serial)
-        }
+        public mutating func next() async throws -> [UInt8]? { try await reader.nextChunk(serial: serial) }
     }
 }
 
@@ -161,9 +153,7 @@ public struct OriginPeer: Sendable, Hashable {
     public let clientCertificate: [UInt8]
 
     /// The common name in the client's certificate; `nil` without one.
-    public var clientCommonName: String? {
-        OriginCertificate.commonName(inDER: clientCertificate)
-    }
+    public var clientCommonName: String? { OriginCertificate.commonName(inDER: clientCertificate) }
 }
 
 /// The parts of a request target (RFC 9112 §3.2).

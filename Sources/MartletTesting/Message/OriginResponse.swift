@@ -57,9 +57,7 @@ public struct OriginResponse: Sendable {
     }
 
     /// Bytes of a type.
-    public static func bytes(
-        _ bytes: [UInt8], type: String = "application/octet-stream"
-    ) -> OriginResponse {
+    public static func bytes(_ bytes: [UInt8], type: String = "application/octet-stream") -> OriginResponse {
         OriginResponse(200, fields: ["Content-Type": type], body: .bytes(bytes))
     }
 
@@ -139,9 +137,7 @@ public struct OriginResponseBody: Sendable {
     ///     happens at once; any other error cuts the connection.
     public static func stream(
         length: UInt64? = nil, _ body: @escaping @Sendable (OriginBodyWriter) async throws -> Void
-    ) -> OriginResponseBody {
-        OriginResponseBody(content: .stream(length: length, body))
-    }
+    ) -> OriginResponseBody { OriginResponseBody(content: .stream(length: length, body)) }
 
     /// How many bytes there are; `nil` when only the end will tell.
     public var length: UInt64? {

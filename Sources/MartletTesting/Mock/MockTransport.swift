@@ -10,9 +10,7 @@ public struct MockTransport: Sendable {
     private let service: OriginService
 
     /// A transport whose requests a closure answers.
-    public init(_ respond: @escaping OriginHandler.Respond) {
-        self.init(handler: OriginHandler(respond))
-    }
+    public init(_ respond: @escaping OriginHandler.Respond) { self.init(handler: OriginHandler(respond)) }
 
     /// A transport whose requests a handler answers.
     public init(handler: OriginHandler, limits: OriginLimits = OriginLimits()) {
@@ -21,9 +19,7 @@ public struct MockTransport: Sendable {
 
     /// A transport that plays scripts: the first connection the first one, and so on; those after the last
     /// one play the last one again.
-    public init(scripts: ServerScript...) {
-        self.init(scripts: scripts)
-    }
+    public init(scripts: ServerScript...) { self.init(scripts: scripts) }
 
     /// A transport that plays scripts made elsewhere; else as ``init(scripts:)-(ServerScript...)``.
     public init(scripts: [ServerScript]) {
@@ -38,9 +34,7 @@ public struct MockTransport: Sendable {
     public var signals: OriginSignals { service.signals }
 
     /// Ends all connections and waits until their handlers are over; later ones end at once.
-    public func stop() async {
-        await service.stop()
-    }
+    public func stop() async { await service.stop() }
 }
 
 extension MockTransport: StreamConnector {
@@ -72,7 +66,5 @@ extension SessionConfiguration {
     }
 
     /// Makes sessions of this configuration connect to a mock transport and to nothing else.
-    public mutating func connect(to transport: MockTransport) {
-        connector = transport
-    }
+    public mutating func connect(to transport: MockTransport) { connector = transport }
 }

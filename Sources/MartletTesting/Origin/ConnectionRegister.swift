@@ -46,9 +46,7 @@ final class ConnectionRegister: Sendable {
     }
 
     /// Cancels the task of a connection.
-    func cancel(_ number: Int) {
-        state.withLock { $0.connections[number]?.task }?.cancel()
-    }
+    func cancel(_ number: Int) { state.withLock { $0.connections[number]?.task }?.cancel() }
 
     /// Ends every open connection at once, whatever it is doing.
     /// - Parameter isFinal: Whether later connections end at once, too.

@@ -68,9 +68,7 @@ final class OriginChannel: Sendable {
     }
 
     /// Whether bytes lie unused.
-    var hasUnread: Bool {
-        receiving.withLock { $0.offset < $0.bytes.count }
-    }
+    var hasUnread: Bool { receiving.withLock { $0.offset < $0.bytes.count } }
 
     /// Waits for more bytes.
     /// - Returns: `false` once the client has ended its direction.
@@ -110,9 +108,7 @@ final class OriginChannel: Sendable {
     /// Reads and throws away until the client has left, however it does.
     func awaitEnd() async {
         do throws(TransportError) {
-            repeat {
-                withUnread { span in (span.count, ()) }
-            } while try await fill()
+            repeat { withUnread { span in (span.count, ()) } } while try await fill()
         } catch {
             // Leaving by a reset is leaving too.
             return
@@ -171,14 +167,10 @@ final class OriginChannel: Sendable {
     // MARK: Ending
 
     /// Closes the stream in order.
-    func close() {
-        stream.close()
-    }
+    func close() { stream.close() }
 
     /// Ends the stream with a reset.
-    func reset() {
-        stream.reset()
-    }
+    func reset() { stream.reset() }
 
     /// Closes the socket below TLS, so that the client sees an end without a `close_notify`.
     func cut() {

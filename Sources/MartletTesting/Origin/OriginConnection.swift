@@ -141,8 +141,7 @@ struct OriginConnection: Sendable {
         } catch {
             ledger.note("\(request.method) \(request.target): \(error)")
             if case OriginError.disconnected = error { throw error }
-            let isClientsFault =
-                if case OriginError.malformedRequest = error { true } else { false }
+            let isClientsFault = if case OriginError.malformedRequest = error { true } else { false }
             return .text("\(error)\n", status: isClientsFault ? 400 : 500).with {
                 $0.closesConnection = isClientsFault
             }
@@ -232,8 +231,7 @@ struct ResponsePlan {
         let allowsBody =
             request.method != "HEAD" && response.status >= 200 && response.status != 204
             && response.status != 304
-        let declaresFraming =
-            response.status >= 200 && response.status != 204 && response.status != 304
+        let declaresFraming = response.status >= 200 && response.status != 204 && response.status != 304
         let length = response.body.length
         sendsBody = allowsBody
         var isDelimited = true

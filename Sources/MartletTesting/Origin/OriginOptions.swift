@@ -33,14 +33,10 @@ public struct OriginOptions: Sendable {
     public static let plain = OriginOptions()
 
     /// An origin over TLS on `127.0.0.1`.
-    public static func tls(_ settings: OriginTLS = .trusted) -> OriginOptions {
-        OriginOptions(tls: settings)
-    }
+    public static func tls(_ settings: OriginTLS = .trusted) -> OriginOptions { OriginOptions(tls: settings) }
 
     /// A plain origin on a unix domain socket.
-    public static func unix(path: String) -> OriginOptions {
-        OriginOptions(binding: .unix(path: path))
-    }
+    public static func unix(path: String) -> OriginOptions { OriginOptions(binding: .unix(path: path)) }
 }
 
 /// What a test origin puts up with.

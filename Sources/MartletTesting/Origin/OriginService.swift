@@ -44,8 +44,7 @@ final class OriginService: Sendable {
     }
 
     private func start(
-        end: @escaping @Sendable () -> Void,
-        _ body: @escaping @Sendable (OriginService, Int) async -> Void
+        end: @escaping @Sendable () -> Void, _ body: @escaping @Sendable (OriginService, Int) async -> Void
     ) {
         let number = ledger.connectionOpened()
         let isTaken = register.start(number, end: end) {
@@ -62,9 +61,7 @@ final class OriginService: Sendable {
             let number = peer.number
             let connection = OriginConnection(
                 channel: channel, handler: handler, limits: limits, ledger: ledger, clock: clock, peer: peer
-            ) { [weak self] in
-                self?.register.cancel(number)
-            }
+            ) { [weak self] in self?.register.cancel(number) }
             await connection.serve()
         case .scripts(let scripts):
             let script = scripts[min(peer.number, scripts.count) - 1]

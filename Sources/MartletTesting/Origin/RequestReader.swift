@@ -60,8 +60,7 @@ final class RequestReader: Sendable {
                     case .length(let length): length
                     case .chunked: nil
                     }
-            case .body:
-                state.remaining? -= UInt64(step.payload.count)
+            case .body: state.remaining? -= UInt64(step.payload.count)
             case .end(let trailers):
                 state.isComplete = true
                 state.trailers = trailers
@@ -85,8 +84,7 @@ final class RequestReader: Sendable {
             case .head(let head, let framing):
                 if framing == .none || framing == .length(0) { _ = try self.step() }
                 return Head(head: head, framing: framing, serial: state.withLock { $0.serial })
-            case .needMoreBytes, .body, .end:
-                guard try await fill() else { return nil }
+            case .needMoreBytes, .body, .end: guard try await fill() else { return nil }
             }
         }
     }
@@ -139,14 +137,10 @@ final class RequestReader: Sendable {
     }
 
     /// Notes that the handler has answered; its response's body may still read on.
-    func answered() {
-        state.withLock { $0.isAwaitingAnswer = false }
-    }
+    func answered() { state.withLock { $0.isAwaitingAnswer = false } }
 
     /// Notes that a 100 was sent otherwise.
-    func continueWasSent() {
-        state.withLock { $0.owesContinue = false }
-    }
+    func continueWasSent() { state.withLock { $0.owesContinue = false } }
 
     /// Whether the request was read to its end.
     var isComplete: Bool { state.withLock { $0.isComplete } }
@@ -158,9 +152,7 @@ final class RequestReader: Sendable {
     /// away.
     /// - Parameter limit: The most bytes worth reading; a chunked body is tried.
     func canDrain(limit: UInt64) -> Bool {
-        state.withLock { state in
-            state.isComplete || !state.owesContinue && (state.remaining ?? 0) <= limit
-        }
+        state.withLock { state in state.isComplete || !state.owesContinue && (state.remaining ?? 0) <= limit }
     }
 
     /// Reads the rest of the body away.

@@ -27,26 +27,20 @@ public final class TestOrigin: Sendable {
     /// - Throws: ``OriginError``.
     public static func start(
         _ options: OriginOptions = .plain, handler: OriginHandler
-    ) async throws -> TestOrigin {
-        try await TestOrigin(options, conduct: .handler(handler))
-    }
+    ) async throws -> TestOrigin { try await TestOrigin(options, conduct: .handler(handler)) }
 
     /// Starts an origin whose requests a closure answers; see ``OriginHandler/Respond``.
     /// - Throws: ``OriginError``.
     public static func start(
         _ options: OriginOptions = .plain, respond: @escaping OriginHandler.Respond
-    ) async throws -> TestOrigin {
-        try await start(options, handler: OriginHandler(respond))
-    }
+    ) async throws -> TestOrigin { try await start(options, handler: OriginHandler(respond)) }
 
     /// Starts an origin that plays scripts: the first connection the first one, and so on; those after the
     /// last one play the last one again.
     /// - Throws: ``OriginError``.
     public static func start(
         _ options: OriginOptions = .plain, scripts: [ServerScript]
-    ) async throws -> TestOrigin {
-        try await TestOrigin(options, conduct: OriginConduct(scripts: scripts))
-    }
+    ) async throws -> TestOrigin { try await TestOrigin(options, conduct: OriginConduct(scripts: scripts)) }
 
     private init(_ options: OriginOptions, conduct: OriginConduct) async throws {
         let address = try TestOrigin.address(of: options.binding)
@@ -74,8 +68,7 @@ public final class TestOrigin: Sendable {
         self.listener = listener
         self.service = service
         socketAddress = listener.address
-        socketPath =
-            if case .unix(let path) = options.binding, !path.hasPrefix("@") { path } else { nil }
+        socketPath = if case .unix(let path) = options.binding, !path.hasPrefix("@") { path } else { nil }
         // Unstructured, since it lives until the origin stops; it holds no reference to the origin.
         accepting = Task { await listener.acceptAll(on: loop) { service.take($0) } }
     }
@@ -110,9 +103,7 @@ public final class TestOrigin: Sendable {
     public static func withOrigin<Value>(
         _ options: OriginOptions = .plain, handler: OriginHandler,
         run body: (TestOrigin) async throws -> Value
-    ) async throws -> Value {
-        try await running(try await start(options, handler: handler), body)
-    }
+    ) async throws -> Value { try await running(try await start(options, handler: handler), body) }
 
     /// Runs a closure beside an origin whose requests another closure answers; else as
     /// ``withOrigin(_:handler:run:)``.
@@ -120,9 +111,7 @@ public final class TestOrigin: Sendable {
     public static func withOrigin<Value>(
         _ options: OriginOptions = .plain, respond: @escaping OriginHandler.Respond,
         run body: (TestOrigin) async throws -> Value
-    ) async throws -> Value {
-        try await running(try await start(options, respond: respond), body)
-    }
+    ) async throws -> Value { try await running(try await start(options, respond: respond), body) }
 
     /// Runs a closure beside an origin that plays scripts, as ``start(_:scripts:)`` tells; else as
     /// ``withOrigin(_:handler:run:)``.
@@ -130,9 +119,7 @@ public final class TestOrigin: Sendable {
     public static func withOrigin<Value>(
         _ options: OriginOptions = .plain, scripts: ServerScript...,
         run body: (TestOrigin) async throws -> Value
-    ) async throws -> Value {
-        try await running(try await start(options, scripts: scripts), body)
-    }
+    ) async throws -> Value { try await running(try await start(options, scripts: scripts), body) }
 
     private static func running<Value>(
         _ origin: TestOrigin, _ body: (TestOrigin) async throws -> Value
@@ -162,9 +149,7 @@ public final class TestOrigin: Sendable {
     }
 
     /// Ends every open connection at once, as a server that restarts does, and goes on listening.
-    public func endConnections() {
-        service.endConnections()
-    }
+    public func endConnections() { service.endConnections() }
 
     private func removeSocketFile() {
         guard let socketPath else { return }
@@ -190,9 +175,7 @@ public final class TestOrigin: Sendable {
 
     /// The URL of a path.
     /// - Parameter path: What follows the authority, sent as it is; a missing first slash is added.
-    public func url(_ path: String = "/") -> String {
-        path.hasPrefix("/") ? base + path : "\(base)/\(path)"
-    }
+    public func url(_ path: String = "/") -> String { path.hasPrefix("/") ? base + path : "\(base)/\(path)" }
 
     /// What happened so far.
     public var ledger: OriginLedger { service.ledger }
@@ -217,7 +200,5 @@ public final class TestOrigin: Sendable {
     @discardableResult
     public func waitForRequests(
         count: Int, within limit: Duration = .seconds(120)
-    ) async throws -> [RecordedRequest] {
-        try await ledger.waitForRequests(count: count, within: limit)
-    }
+    ) async throws -> [RecordedRequest] { try await ledger.waitForRequests(count: count, within: limit) }
 }

@@ -37,9 +37,7 @@ struct FaultMachine {
     }
 
     /// The client has sent bytes: what the origin sends next is another response.
-    mutating func clientSpoke() {
-        response = nil
-    }
+    mutating func clientSpoke() { response = nil }
 
     /// Whether the next piece begins a response.
     var isBetweenResponses: Bool { response == nil }
@@ -54,12 +52,9 @@ struct FaultMachine {
         let passed = current.passed
         current.passed += count
         switch current.fault {
-        case nil:
-            return .forward
-        case .slow:
-            return .drip
-        case .garbage:
-            return .strike(.garbage, after: 0)
+        case nil: return .forward
+        case .slow: return .drip
+        case .garbage: return .strike(.garbage, after: 0)
         case .some(let fault):
             if current.place < current.passed { return .strike(fault, after: max(0, current.place - passed)) }
             // It may be over: the fault has to strike now, or not at all.
@@ -167,9 +162,7 @@ public struct FaultOptions: Hashable, Sendable {
     public var garbageLimit = 1 << 10
 
     /// Options with these rates.
-    public init(_ rates: FaultRates) {
-        self.rates = rates
-    }
+    public init(_ rates: FaultRates) { self.rates = rates }
 
     /// The same fault for every response, as far as its percentage says.
     public static func only(_ fault: ProxyFault, percent: Double = 100) -> FaultOptions {
@@ -215,9 +208,7 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
     private var state: UInt64
 
     /// A generator; every seed is as good as any other.
-    public init(seed: UInt64) {
-        state = seed
-    }
+    public init(seed: UInt64) { state = seed }
 
     /// One of many generators with a common seed, whose numbers have nothing to do with each other's.
     public init(seed: UInt64, stream: UInt64) {

@@ -161,10 +161,8 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
             shared.counts.withLock { $0.unreachable += 1 }
             return client.reset()
         }
-        let connection = ProxyConnection(
-            client: client, origin: origin, options: options, machine: machine
-        ) { change in
-            shared.counts.withLock { change(&$0) }
+        let connection = ProxyConnection(client: client, origin: origin, options: options, machine: machine) {
+            change in shared.counts.withLock { change(&$0) }
         }
         shared.register.setEnd(of: number) { connection.end() }
         await connection.run()
@@ -181,9 +179,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     }
 
     /// Ends every open connection at once and goes on listening.
-    public func endConnections() {
-        shared.register.endAll()
-    }
+    public func endConnections() { shared.register.endAll() }
 
     // MARK: Looking
 
@@ -203,7 +199,5 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     }
 
     /// Where it is, what it stands before, and its seed.
-    public var description: String {
-        "fault proxy \(address) before \(originName), seed \(seed)"
-    }
+    public var description: String { "fault proxy \(address) before \(originName), seed \(seed)" }
 }

@@ -110,8 +110,7 @@ final class ProxyConnection: Sendable {
         case .reset:
             client.reset()
             origin.reset()
-        case .stall:
-            state.withLock { $0.isStalled = true }
+        case .stall: state.withLock { $0.isStalled = true }
         case .garbage:
             try await send(state.withLock { $0.machine.garbage() }[...], to: client)
             origin.reset()
@@ -153,9 +152,7 @@ final class ProxyConnection: Sendable {
     }
 
     /// Waits for bytes and takes what has come; `nil` at the end.
-    private func take(
-        from stream: any ByteStream, isClient: Bool
-    ) async throws(TransportError) -> Piece? {
+    private func take(from stream: any ByteStream, isClient: Bool) async throws(TransportError) -> Piece? {
         while true {
             var bytes: [UInt8] = []
             switch try stream.read(upTo: ProxyConnection.pieceSize, appendingTo: &bytes) {

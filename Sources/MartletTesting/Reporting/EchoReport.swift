@@ -84,9 +84,7 @@ public enum TestPattern {
     static let stretchLimit = 4 * period
 
     /// The byte at an offset.
-    public static func byte(at offset: UInt64) -> UInt8 {
-        block[Int(offset % UInt64(period))]
-    }
+    public static func byte(at offset: UInt64) -> UInt8 { block[Int(offset % UInt64(period))] }
 
     /// So many bytes from an offset on; none for a count below 1.
     public static func bytes(from offset: UInt64, count: Int) -> [UInt8] {
@@ -182,9 +180,7 @@ public struct CRC32: Sendable, Hashable {
     public init() {}
 
     /// The checksum of these bytes.
-    public init(_ bytes: some Sequence<UInt8>) {
-        update(with: bytes)
-    }
+    public init(_ bytes: some Sequence<UInt8>) { update(with: bytes) }
 
     /// Adds bytes.
     public mutating func update(with bytes: some Sequence<UInt8>) {

@@ -27,9 +27,7 @@ public final class OriginLedger: Sendable {
     private let state = Mutex(State())
     private let recordLimit: Int
 
-    init(recordLimit: Int) {
-        self.recordLimit = max(0, recordLimit)
-    }
+    init(recordLimit: Int) { self.recordLimit = max(0, recordLimit) }
 
     // MARK: Looking
 
@@ -38,9 +36,7 @@ public final class OriginLedger: Sendable {
 
     /// The heads of the requests so far, in the order they came; the newest only, where there were more than
     /// ``OriginOptions/recordLimit``.
-    public var requests: [RecordedRequest] {
-        state.withLock { Array($0.requests.suffix(recordLimit)) }
-    }
+    public var requests: [RecordedRequest] { state.withLock { Array($0.requests.suffix(recordLimit)) } }
 
     /// What was out of order: bytes that a script did not expect, requests that were not HTTP, handlers that
     /// threw.
@@ -74,9 +70,8 @@ public final class OriginLedger: Sendable {
     }
 
     /// Waits until at most so many connections are open; else as ``waitForRequests(count:within:)``.
-    public func waitForOpenConnections(
-        atMost count: Int, within limit: Duration = .seconds(120)
-    ) async throws {
+    public func waitForOpenConnections(atMost count: Int, within limit: Duration = .seconds(120)) async throws
+    {
         try await wait(for: "at most \(count) open connections", within: limit) {
             $0.counts.openConnections <= count
         }
@@ -188,14 +183,10 @@ public final class OriginLedger: Sendable {
     private static let noteLimit = 1000
 
     func note(_ text: String) {
-        update { state in
-            if state.notes.count < OriginLedger.noteLimit { state.notes.append(text) }
-        }
+        update { state in if state.notes.count < OriginLedger.noteLimit { state.notes.append(text) } }
     }
 
-    func beginTranscript(ofConnection number: Int) {
-        update { $0.transcripts[number] = Transcript() }
-    }
+    func beginTranscript(ofConnection number: Int) { update { $0.transcripts[number] = Transcript() } }
 
     /// The most bytes that a transcript keeps: enough for any script, and a bound on an upload to one.
     private static let transcriptLimit = 16 << 20

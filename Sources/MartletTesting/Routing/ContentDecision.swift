@@ -145,17 +145,14 @@ public struct OriginContent: Sendable {
         return response
     }
 
-    private var isSliceable: Bool {
-        if case .stream = body.content { false } else { true }
-    }
+    private var isSliceable: Bool { if case .stream = body.content { false } else { true } }
 }
 
 extension OriginResponseBody {
     /// Some of the bytes; of a stream all of them.
     func slice(_ range: Range<UInt64>) -> OriginResponseBody {
         switch content {
-        case .bytes(let bytes):
-            .bytes(Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
+        case .bytes(let bytes): .bytes(Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
         case .pattern(let offset, _):
             .pattern(range.upperBound - range.lowerBound, from: offset + range.lowerBound)
         case .file(let path, let whole):

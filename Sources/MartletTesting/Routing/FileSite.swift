@@ -208,11 +208,10 @@ enum MediaType {
         "css": "text/css; charset=utf-8", "csv": "text/csv; charset=utf-8",
         "js": "text/javascript; charset=utf-8", "json": "application/json", "xml": "application/xml",
         "pdf": "application/pdf", "zip": "application/zip", "gz": "application/gzip",
-        "tar": "application/x-tar", "wasm": "application/wasm",
-        "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
-        "svg": "image/svg+xml", "webp": "image/webp", "ico": "image/x-icon",
-        "mp3": "audio/mpeg", "wav": "audio/wav", "mp4": "video/mp4", "webm": "video/webm",
-        "woff": "font/woff", "woff2": "font/woff2",
+        "tar": "application/x-tar", "wasm": "application/wasm", "png": "image/png", "jpg": "image/jpeg",
+        "jpeg": "image/jpeg", "gif": "image/gif", "svg": "image/svg+xml", "webp": "image/webp",
+        "ico": "image/x-icon", "mp3": "audio/mpeg", "wav": "audio/wav", "mp4": "video/mp4",
+        "webm": "video/webm", "woff": "font/woff", "woff2": "font/woff2",
     ]
 
     /// The type of a file; `application/octet-stream` where its extension is unknown.
@@ -234,9 +233,7 @@ extension OriginHandler {
     /// - Parameters:
     ///   - directory: The directory; it may be missing or change at any time.
     ///   - validators: What is told of a file's version.
-    public static func files(
-        in directory: FilePath, validators: FileValidators = .strong
-    ) -> OriginHandler {
+    public static func files(in directory: FilePath, validators: FileValidators = .strong) -> OriginHandler {
         let site = FileSite(root: directory, validators: validators)
         return OriginHandler { request in
             await site.response(to: request, path: request.parameters["path"] ?? request.path)

@@ -13,9 +13,7 @@ public struct OriginHandler: Sendable {
     private let closure: Respond
 
     /// A handler from a closure.
-    public init(_ respond: @escaping Respond) {
-        closure = respond
-    }
+    public init(_ respond: @escaping Respond) { closure = respond }
 
     /// Answers a request.
     public func respond(to request: OriginRequest) async throws -> OriginResponse {
@@ -23,9 +21,7 @@ public struct OriginHandler: Sendable {
     }
 
     /// Always the same response.
-    public static func fixed(_ response: OriginResponse) -> OriginHandler {
-        OriginHandler { _ in response }
-    }
+    public static func fixed(_ response: OriginResponse) -> OriginHandler { OriginHandler { _ in response } }
 }
 
 extension OriginHandler {
@@ -37,9 +33,7 @@ extension OriginHandler {
     }
 
     /// Tells what the request was, as JSON: an ``EchoReport``.
-    public static let echo = OriginHandler { request in
-        try .json(try await EchoReport(request))
-    }
+    public static let echo = OriginHandler { request in try .json(try await EchoReport(request)) }
 
     /// Sends the request's body back as it comes, with its type.
     public static let mirror = OriginHandler { request in
@@ -54,9 +48,7 @@ extension OriginHandler {
 
     /// Takes the request's body, whatever its length, and tells length and CRC-32 of it as JSON: an
     /// ``UploadReport``.
-    public static let upload = OriginHandler { request in
-        try .json(try await UploadReport(request.body))
-    }
+    public static let upload = OriginHandler { request in try .json(try await UploadReport(request.body)) }
 
     /// Sends the request's field lines back as text, one for each line.
     public static let headers = OriginHandler { request in
@@ -84,9 +76,7 @@ extension OriginHandler {
     public static func delay(
         _ duration: Duration, then handler: OriginHandler = .fixed(.text("ok"))
     ) -> OriginHandler {
-        OriginHandler { request in
-            try await handler.respond(to: request).with { $0.delay += duration }
-        }
+        OriginHandler { request in try await handler.respond(to: request).with { $0.delay += duration } }
     }
 
     /// Answers with a status alone, and its phrase as text.

@@ -59,9 +59,7 @@ public struct OriginRouter: Sendable {
     }
 
     /// This router as a handler.
-    public var handler: OriginHandler {
-        OriginHandler { request in try await respond(to: request) }
-    }
+    public var handler: OriginHandler { OriginHandler { request in try await respond(to: request) } }
 
     private func respond(to request: OriginRequest) async throws -> OriginResponse {
         var allowed: [String] = []
@@ -120,8 +118,7 @@ struct RoutePattern: Sendable {
             }
             guard index < parts.count else { return nil }
             switch segment {
-            case .literal(let text):
-                guard parts[index] == text else { return nil }
+            case .literal(let text): guard parts[index] == text else { return nil }
             case .parameter(let name):
                 guard !parts[index].isEmpty else { return nil }
                 parameters[name] = PercentEncoding.decoded(String(parts[index]))

@@ -16,23 +16,18 @@ public struct StandardRoutes: Sendable {
 
     /// Path and purpose of each route, in the order of the index.
     public static let list: [(path: String, purpose: String)] = [
-        ("/echo", "tells the request back as JSON"),
-        ("/mirror", "sends the request's body back as it comes"),
+        ("/echo", "tells the request back as JSON"), ("/mirror", "sends the request's body back as it comes"),
         ("/upload", "takes a body of any length; tells its length and CRC-32"),
-        ("/headers", "the request's field lines as text"),
-        ("/json", "a small JSON document"),
+        ("/headers", "the request's field lines as text"), ("/json", "a small JSON document"),
         ("/bytes/N", "N bytes with their length; ranges and validators"),
         ("/chunked/N", "N bytes in chunks; ?size=BYTES, 4096 by default, and a trailer"),
-        ("/gzip", "a text coded as gzip"),
-        ("/deflate", "a text coded as deflate"),
+        ("/gzip", "a text coded as gzip"), ("/deflate", "a text coded as deflate"),
         ("/delay/MS", "answers after so many milliseconds, a day at most"),
         ("/drip/N", "N bytes slowly; ?rate=BYTES a second, 10 by default"),
         ("/status/CODE", "answers with a status"),
         ("/redirect/N", "N redirects, then an answer; ?status=CODE, 302 by default"),
-        ("/count", "counts its requests"),
-        ("/hints", "a 103 with a Link, then an answer"),
-        ("/files/PATH", "a file of the served directory"),
-        ("/stall", "never answers"),
+        ("/count", "counts its requests"), ("/hints", "a 103 with a Link, then an answer"),
+        ("/files/PATH", "a file of the served directory"), ("/stall", "never answers"),
         ("/stall/N", "stops after N bytes and keeps the connection"),
         ("/reset", "resets the connection instead of an answer"),
         ("/reset/N", "resets the connection after N bytes"),
@@ -48,9 +43,7 @@ public struct StandardRoutes: Sendable {
             addBodies(to: &router)
             addTiming(to: &router)
             addFaults(to: &router)
-            if let directory {
-                router.any("/files/{path...}", .files(in: directory, validators: validators))
-            }
+            if let directory { router.any("/files/{path...}", .files(in: directory, validators: validators)) }
         }
     }
 

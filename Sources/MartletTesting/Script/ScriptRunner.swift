@@ -114,11 +114,7 @@ struct ScriptRunner: Sendable {
         }
     }
 
-    private func readAll() async throws {
-        repeat {
-            takeAll()
-        } while try await channel.fill()
-    }
+    private func readAll() async throws { repeat { takeAll() } while try await channel.fill() }
 
     private func takeAll() {
         channel.withUnread { span in
@@ -208,9 +204,7 @@ public final class OriginSignals: Sendable {
     }
 
     /// Whether a signal was raised.
-    public func isRaised(_ name: String) -> Bool {
-        state.withLock { $0.raised.contains(name) }
-    }
+    public func isRaised(_ name: String) -> Bool { state.withLock { $0.raised.contains(name) } }
 
     /// Waits for a signal.
     /// - Throws: ``OriginError/timedOut(waitingFor:)`` after the limit, `CancellationError`.

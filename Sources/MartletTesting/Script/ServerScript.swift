@@ -15,14 +15,10 @@ public struct ServerScript: Sendable, Hashable {
     public var steps: [ScriptStep]
 
     /// A script.
-    public init(_ steps: ScriptStep...) {
-        self.steps = steps
-    }
+    public init(_ steps: ScriptStep...) { self.steps = steps }
 
     /// A script of steps made elsewhere.
-    public init(_ steps: [ScriptStep]) {
-        self.steps = steps
-    }
+    public init(_ steps: [ScriptStep]) { self.steps = steps }
 
     /// Reads one request's head, sends a text as it is, and closes.
     public static func respond(_ text: String) -> ServerScript {

@@ -106,12 +106,9 @@ struct OriginCertificate {
             place = unsafe X509_NAME_get_index_by_NID(subject, NID_commonName, last)
         } while place >= 0
         guard last >= 0, let value = unsafe X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, last))
-        else {
-            return nil
-        }
+        else { return nil }
         return unsafe String(
             decoding: UnsafeBufferPointer(
-                start: ASN1_STRING_get0_data(value), count: Int(ASN1_STRING_length(value))),
-            as: UTF8.self)
+                start: ASN1_STRING_get0_data(value), count: Int(ASN1_STRING_length(value))), as: UTF8.self)
     }
 }

@@ -153,9 +153,7 @@ struct OriginHandshake: Sendable {
     }
 
     /// What is known of a connection.
-    static func peer(
-        _ number: Int, _ information: ConnectionInformation, serverName: String?
-    ) -> OriginPeer {
+    static func peer(_ number: Int, _ information: ConnectionInformation, serverName: String?) -> OriginPeer {
         OriginPeer(
             number: number, remoteAddress: information.remoteAddress, tlsVersion: information.tls?.version,
             isResumed: information.tls?.isResumed ?? false,

@@ -114,10 +114,8 @@ struct ConnectRace: Sendable {
                 }
                 guard let event = await group.next() else { break }
                 switch event {
-                case .timer:
-                    effects = machine.timerFired(now: MonotonicTime.now().nanoseconds)
-                case .attempt(let attempt, .success):
-                    effects = machine.connected(attempt)
+                case .timer: effects = machine.timerFired(now: MonotonicTime.now().nanoseconds)
+                case .attempt(let attempt, .success): effects = machine.connected(attempt)
                 case .attempt(let attempt, .failure(let error)):
                     if sockets[attempt] != nil, ConnectRace.isFinal(error) {
                         // The dial's own deadline or cancellation: it ends the race, whoever else is still running.
@@ -268,9 +266,7 @@ struct ConnectAttempt: Sendable {
     let socket: Socket
 
     /// Opens a socket and starts connecting it.
-    init(
-        to address: SocketAddress, options: SocketOptions, loop: EventLoop
-    ) throws(ConnectFailure) {
+    init(to address: SocketAddress, options: SocketOptions, loop: EventLoop) throws(ConnectFailure) {
         do throws(SystemError) {
             let descriptor = try Descriptor(address.family)
             try options.apply(to: descriptor, family: address.family)

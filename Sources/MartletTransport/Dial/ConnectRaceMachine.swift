@@ -77,16 +77,13 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         memory: AddressMemory<Address> = AddressMemory(), now: UInt64
     ) {
         waiting =
-            ConnectRacePlan.order(addresses, settings: settings) {
-                memory.hasFailedRecently($0, now: now)
-            }[...]
+            ConnectRacePlan.order(addresses, settings: settings) { memory.hasFailedRecently($0, now: now) }[
+                ...]
         delay = settings.attemptDelayInNanoseconds
     }
 
     /// Whether the race is over: won, lost or cancelled.
-    package var isOver: Bool {
-        if case .over = state { true } else { false }
-    }
+    package var isOver: Bool { if case .over = state { true } else { false } }
 
     /// The one address there is to try, where the race has not started: nothing has to be decided then.
     package var onlyAddress: Address? {

@@ -45,9 +45,7 @@ final class DialControl: Sendable {
     }
 
     /// Whether the dial was cancelled.
-    var isCancelled: Bool {
-        state.withLock { $0.isCancelled }
-    }
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
 }
 
 /// A connection that could not be opened.
@@ -86,9 +84,7 @@ package struct DialTimings: Sendable {
     package var secured: MonotonicTime?
 
     /// Timings that begin now.
-    package init(start: MonotonicTime) {
-        self.start = start
-    }
+    package init(start: MonotonicTime) { self.start = start }
 }
 
 /// A connection that stood when the dial failed: TLS on it, or the way through a proxy, came to nothing.

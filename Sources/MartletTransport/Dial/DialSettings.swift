@@ -210,9 +210,7 @@ public struct ServiceClass: Hashable, Sendable {
     /// The code point, 0–63.
     public let codePoint: Int32
 
-    private init(_ codePoint: Int32) {
-        self.codePoint = codePoint
-    }
+    private init(_ codePoint: Int32) { self.codePoint = codePoint }
 
     /// As any other traffic: the default of the internet.
     public static let bestEffort = ServiceClass(0)

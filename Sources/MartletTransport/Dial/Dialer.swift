@@ -40,16 +40,12 @@ package final class Dialer: Sendable {
     /// Cancelling the task interrupts it; it then throws `.interrupted` and leaves nothing open.
     package func dial(
         _ destination: Destination, until deadline: MonotonicTime
-    ) async throws(DialError) -> Connected {
-        try await dial(destination, as: nil, until: deadline)
-    }
+    ) async throws(DialError) -> Connected { try await dial(destination, as: nil, until: deadline) }
 
     /// Opens a connection to a proxy, with the proxy's own TLS where it wants that; else as ``dial(_:until:)``.
     package func dial(
         _ proxy: ProxyServer, until deadline: MonotonicTime
-    ) async throws(DialError) -> Connected {
-        try await dial(proxy.destination, as: proxy, until: deadline)
-    }
+    ) async throws(DialError) -> Connected { try await dial(proxy.destination, as: proxy, until: deadline) }
 
     private func dial(
         _ destination: Destination, as proxy: ProxyServer?, until deadline: MonotonicTime
@@ -108,8 +104,7 @@ package final class Dialer: Sendable {
         if control.isCancelled { throw failure(.connecting, .interrupted, timings) }
         let race = ConnectRace(
             destination: destination, options: settings.socket, context: context, deadline: deadline,
-            loop: loop,
-            control: control)
+            loop: loop, control: control)
         let now = timings.resolved ?? timings.start
         let machine = memory.withLock { memory in
             ConnectRaceMachine<SocketAddress, TransportError>(

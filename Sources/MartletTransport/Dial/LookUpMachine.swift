@@ -72,9 +72,7 @@ package struct LookUpMachine {
     private var recent = RemovableQueue<String>()
     private(set) var runningCount = 0
 
-    init(limits: Limits = Limits()) {
-        self.limits = limits
-    }
+    init(limits: Limits = Limits()) { self.limits = limits }
 
     /// The number of look-ups that wait for a thread.
     var queuedCount: Int { lookUps.count - runningCount }
@@ -133,18 +131,12 @@ package struct LookUpMachine {
         lookUps[name] = nil
         recent.remove(name)
         runningCount -= 1
-        if lookUp.isWanted {
-            count(lookUp.domain, wanted: -1)
-        } else {
-            count(lookUp.domain, abandoned: -1)
-        }
+        if lookUp.isWanted { count(lookUp.domain, wanted: -1) } else { count(lookUp.domain, abandoned: -1) }
         return advance(now: now)
     }
 
     /// The time of ``Effects/wakeUp`` has come.
-    mutating func timePassed(now: MonotonicTime) -> Effects {
-        advance(now: now)
-    }
+    mutating func timePassed(now: MonotonicTime) -> Effects { advance(now: now) }
 
     // MARK: Rules
 
@@ -237,9 +229,7 @@ struct RemovableQueue<Element: Hashable> {
         guard tickets.removeValue(forKey: element) != nil else { return }
         // Keeps `first` valid.
         while let entry = entries.first, !isCurrent(entry) { entries.removeFirst() }
-        if entries.count > 2 * tickets.count + 16 {
-            entries = Deque(entries.filter { isCurrent($0) })
-        }
+        if entries.count > 2 * tickets.count + 16 { entries = Deque(entries.filter { isCurrent($0) }) }
     }
 
     /// Removes the first element and returns it.

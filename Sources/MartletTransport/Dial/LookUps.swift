@@ -41,8 +41,7 @@ package final class LookUps: TimerTarget {
         lookUp: @escaping @Sendable (String) -> Answer
     ) {
         state = Mutex(State(machine: LookUpMachine(limits: limits)))
-        workers = BlockingWorkers(
-            threadLimit: limits.threadCount, stackByteCount: LookUps.stackByteCount)
+        workers = BlockingWorkers(threadLimit: limits.threadCount, stackByteCount: LookUps.stackByteCount)
         self.isLocal = isLocal
         self.lookUp = lookUp
     }
@@ -192,7 +191,5 @@ package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
     }
 
     /// The address works: its failures are forgotten.
-    package mutating func recordSuccess(_ address: Address) {
-        failures[address] = nil
-    }
+    package mutating func recordSuccess(_ address: Address) { failures[address] = nil }
 }

@@ -144,9 +144,7 @@ final class HostsFile: Sendable {
     /// The names of the version that was read last.
     private let state = Mutex<(version: Version?, names: Set<String>)>((nil, []))
 
-    init(path: String) {
-        self.path = path
-    }
+    init(path: String) { self.path = path }
 
     /// Whether the file contains a name, given in lowercase. The file is read again after it has changed.
     func contains(_ name: String) -> Bool {

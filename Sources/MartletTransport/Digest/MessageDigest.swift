@@ -25,9 +25,7 @@ import COpenSSL
         unsafe self.context = context
     }
 
-    deinit {
-        unsafe EVP_MD_CTX_free(context)
-    }
+    deinit { unsafe EVP_MD_CTX_free(context) }
 
     /// Adds bytes.
     package func update(_ bytes: some Sequence<UInt8>) {
@@ -35,14 +33,10 @@ import COpenSSL
         if isAdded == nil { add(Array(bytes)) }
     }
 
-    private func add(_ bytes: [UInt8]) {
-        unsafe bytes.withUnsafeBytes { unsafe add($0) }
-    }
+    private func add(_ bytes: [UInt8]) { unsafe bytes.withUnsafeBytes { unsafe add($0) } }
 
     /// Adds bytes where they lie.
-    package func update(_ bytes: Span<UInt8>) {
-        unsafe bytes.withUnsafeBytes { unsafe add($0) }
-    }
+    package func update(_ bytes: Span<UInt8>) { unsafe bytes.withUnsafeBytes { unsafe add($0) } }
 
     private func add(_ buffer: UnsafeRawBufferPointer) {
         guard isSound, unsafe !buffer.isEmpty else { return }

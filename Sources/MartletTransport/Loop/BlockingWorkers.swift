@@ -16,9 +16,7 @@ package final class BlockingWorkers: Sendable {
     }
 
     /// A value on its way from a worker to the task that waits for it.
-    private final class Parcel<Value: Sendable>: Sendable {
-        let value = Mutex<Value?>(nil)
-    }
+    private final class Parcel<Value: Sendable>: Sendable { let value = Mutex<Value?>(nil) }
 
     private let state = Mutex(State())
     private let threadLimit: Int
@@ -38,9 +36,7 @@ package final class BlockingWorkers: Sendable {
     }
 
     /// How many threads there are now.
-    package var threadCount: Int {
-        state.withLock { $0.threadCount }
-    }
+    package var threadCount: Int { state.withLock { $0.threadCount } }
 
     /// Runs a blocking closure on a worker and returns what it returns.
     ///

@@ -42,9 +42,7 @@ package final class EventLoop: TaskExecutor {
         case retained(any TimerTarget)
     }
 
-    private struct WeakTarget {
-        weak var object: (any TimerTarget)?
-    }
+    private struct WeakTarget { weak var object: (any TimerTarget)? }
 
     private struct Agenda {
         var timers = Heap<Timer>()
@@ -86,9 +84,7 @@ package final class EventLoop: TaskExecutor {
     /// Fewer timers than this are not worth sweeping: some forty bytes each.
     private static let leastSweepCount = 1024
 
-    private init(poller: consuming Poller) {
-        self.poller = poller
-    }
+    private init(poller: consuming Poller) { self.poller = poller }
 
     /// Starts a loop on a thread of its own.
     package static func start() throws(SystemError) -> EventLoop {
@@ -116,9 +112,7 @@ package final class EventLoop: TaskExecutor {
     }
 
     /// How many timers are armed, those included whose target is gone.
-    package var timerCount: Int {
-        agenda.withLock { $0.timers.count }
-    }
+    package var timerCount: Int { agenda.withLock { $0.timers.count } }
 
     // MARK: Sockets
 
@@ -234,9 +228,7 @@ package final class EventLoop: TaskExecutor {
     }
 
     /// Whether the caller runs on the loop's thread.
-    package var isCurrent: Bool {
-        thread.load(ordering: .relaxed) == UInt(pthread_self())
-    }
+    package var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
     // MARK: The thread
 
@@ -296,9 +288,7 @@ package final class EventLoop: TaskExecutor {
             agenda.jobs = Deque()
             return jobs
         }
-        while let job = jobs.popFirst() {
-            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
-        }
+        while let job = jobs.popFirst() { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
         return agenda.withLock { $0.isStopped && $0.jobs.isEmpty }
     }
 }

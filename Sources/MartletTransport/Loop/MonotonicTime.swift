@@ -10,9 +10,7 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
     package var nanoseconds: UInt64
 
     /// An instant given in nanoseconds.
-    package init(nanoseconds: UInt64) {
-        self.nanoseconds = nanoseconds
-    }
+    package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
     /// The instant that never comes.
     package static let distantFuture = MonotonicTime(nanoseconds: .max)

@@ -26,20 +26,14 @@ package final class NewestValue<Value: Sendable & Equatable>: Sendable {
     @usableFromInline let state: Mutex<State>
 
     /// A value to begin with.
-    @inlinable
-    package init(_ value: Value) {
-        state = Mutex(State(value: value))
-    }
+    @inlinable package init(_ value: Value) { state = Mutex(State(value: value)) }
 
     /// The present value.
     @inlinable package var value: Value { state.withLock { $0.value } }
 
     /// Changes the value; nothing after the end, or where it is what it was.
     /// - Parameter value: Called under the lock, so that of several changes at once the last has the last word.
-    @inlinable
-    package func update(_ value: () -> Value) {
-        change { $0 = value() }
-    }
+    @inlinable package func update(_ value: () -> Value) { change { $0 = value() } }
 
     /// Changes the value in place, under the lock; else as ``update(_:)``.
     @inlinable
@@ -120,8 +114,7 @@ extension NewestValue {
 extension NewestValue<Bool> {
     /// Waits until it is true.
     /// - Returns: Whether it is; `false` when it has ended before, or the task was cancelled.
-    @discardableResult
-    package func becomesTrue() async -> Bool { await next { $0 } != nil }
+    @discardableResult package func becomesTrue() async -> Bool { await next { $0 } != nil }
 }
 
 /// Values from any number of senders for tasks that take them, each in its turn. It holds as many as are sent: whoever sends
@@ -139,10 +132,7 @@ package final class Mailbox<Value: Sendable>: Sendable {
         @usableFromInline var waiters: Deque<(number: UInt64, waiter: Waiter<Value?>)>
         @usableFromInline var lastWaiter: UInt64
 
-        @inlinable
-        init() {
-            (values, isClosed, waiters, lastWaiter) = (Deque(), false, Deque(), 0)
-        }
+        @inlinable init() { (values, isClosed, waiters, lastWaiter) = (Deque(), false, Deque(), 0) }
 
         /// What a task gets that does not wait; nil where it has to.
         @inlinable
@@ -156,16 +146,10 @@ package final class Mailbox<Value: Sendable>: Sendable {
     @usableFromInline let state: Mutex<State>
 
     /// An empty one.
-    @inlinable
-    package init() {
-        state = Mutex(State())
-    }
+    @inlinable package init() { state = Mutex(State()) }
 
     /// Adds a value behind those that are there; nothing after the end.
-    @inlinable
-    package func send(_ value: Value) {
-        post(value)?.resume(returning: value)
-    }
+    @inlinable package func send(_ value: Value) { post(value)?.resume(returning: value) }
 
     /// As ``send(_:)``, for a sender that holds a lock.
     /// - Returns: Who is to be resumed with the value, once it does not.

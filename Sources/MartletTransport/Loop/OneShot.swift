@@ -28,17 +28,11 @@ package final class OneShot<Value: Sendable>: TimerTarget {
 
     /// Delivers the value.
     /// - Returns: Whether it came first. If not, nobody will see it.
-    @discardableResult
-    package func fulfil(_ value: Value) -> Bool {
-        settle(.value(value))
-    }
+    @discardableResult package func fulfil(_ value: Value) -> Bool { settle(.value(value)) }
 
     /// Ends the wait with ``Outcome/interrupted``.
     /// - Returns: Whether it came first.
-    @discardableResult
-    package func interrupt() -> Bool {
-        settle(.interrupted)
-    }
+    @discardableResult package func interrupt() -> Bool { settle(.interrupted) }
 
     private func settle(_ outcome: Outcome) -> Bool {
         let (won, waiter) = state.withLock { state -> (Bool, Waiter<Outcome>?) in
@@ -165,9 +159,7 @@ package func suspend<Value: Sendable>(
     }
 
     /// Adds one.
-    func signal() {
-        unsafe sem_post(pointer)
-    }
+    func signal() { unsafe sem_post(pointer) }
 
     /// Takes one, waiting for it if need be.
     /// - Returns: Whether there was one before the time was up.

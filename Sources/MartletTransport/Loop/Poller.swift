@@ -119,8 +119,7 @@ import Glibc
                     descriptor: Int32(bitPattern: UInt32(truncatingIfNeeded: data)),
                     registration: registration,
                     isReadable: hangup || dead || flags & (EPOLLIN.rawValue | EPOLLPRI.rawValue) != 0,
-                    isWritable: dead || flags & EPOLLOUT.rawValue != 0,
-                    isHangup: hangup))
+                    isWritable: dead || flags & EPOLLOUT.rawValue != 0, isHangup: hangup))
         }
     }
 }

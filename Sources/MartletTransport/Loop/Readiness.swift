@@ -95,32 +95,22 @@ package final class Readiness: TimerTarget {
     }
 
     /// Notes that there is something to read, as an edge would.
-    func noteReadable() {
-        state.withLock { $0.read.isSignalled = true }
-    }
+    func noteReadable() { state.withLock { $0.read.isSignalled = true } }
 
     /// Notes that a read took all there was.
-    package func readDrained() {
-        state.withLock { $0.read.isDrained = true }
-    }
+    package func readDrained() { state.withLock { $0.read.isDrained = true } }
 
     /// Whether ``close()`` has been called.
-    package var isClosed: Bool {
-        state.withLock { $0.isClosed }
-    }
+    package var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Notes that a write is about to be tried.
-    package func beginWrite() {
-        state.withLock { $0.write.isSignalled = false }
-    }
+    package func beginWrite() { state.withLock { $0.write.isSignalled = false } }
 
     /// Has write edges wake the reader too, or no longer, whoever waits to write (a TLS record to be read may first
     /// have to be answered).
     ///
     /// An edge that came before is not made up for: whoever turns this on tries the call again before waiting.
-    package func letWritingWakeReader(_ isOn: Bool) {
-        state.withLock { $0.readerNeedsWriting = isOn }
-    }
+    package func letWritingWakeReader(_ isOn: Bool) { state.withLock { $0.readerNeedsWriting = isOn } }
 
     /// Waits until a direction is signalled, or the deadline passes. The instant zero stands for no waiting.
     package func wait(for direction: Direction, until deadline: MonotonicTime) async -> Outcome {
@@ -284,9 +274,7 @@ package final class Readiness: TimerTarget {
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
         var expired: Waiter<Outcome>?
         let next = state.withLock { state -> MonotonicTime? in
-            if token == Direction.read.rawValue {
-                return Readiness.expire(&state.read, now: now, &expired)
-            }
+            if token == Direction.read.rawValue { return Readiness.expire(&state.read, now: now, &expired) }
             return Readiness.expire(&state.write, now: now, &expired)
         }
         expired?.resume(returning: .timedOut)

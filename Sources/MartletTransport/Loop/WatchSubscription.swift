@@ -9,9 +9,7 @@ package final class WatchSubscription<Value: Sendable & Equatable>: Sendable {
         self.end = end
     }
 
-    deinit {
-        end()
-    }
+    deinit { end() }
 
     /// The newest value, once there is another than the one seen last; `nil` when the task is cancelled.
     package func next(after seen: UInt64) async -> (version: UInt64, value: Value)? {
@@ -28,14 +26,10 @@ package struct ValueReader<Value: Sendable & Equatable>: Sendable {
     private var seen: UInt64 = 0
 
     /// A pass over what a subscription gives. It keeps the subscription.
-    package init(_ subscription: WatchSubscription<Value>) {
-        take = { await subscription.next(after: $0) }
-    }
+    package init(_ subscription: WatchSubscription<Value>) { take = { await subscription.next(after: $0) } }
 
     /// A pass over a value.
-    package init(_ value: NewestValue<Value>) {
-        take = { await value.next(after: $0) }
-    }
+    package init(_ value: NewestValue<Value>) { take = { await value.next(after: $0) } }
 
     /// The newest value once it is another than the one before; `nil` at the end, or when the task is cancelled.
     package mutating func next() async -> Value? {

@@ -105,9 +105,7 @@ public struct ProxyCredentials: Hashable, Sendable {
     public var isForDigestAlone: Bool
 
     /// Credentials.
-    public init(
-        user: String, password: String, isShownUnasked: Bool = true, isForDigestAlone: Bool = false
-    ) {
+    public init(user: String, password: String, isShownUnasked: Bool = true, isForDigestAlone: Bool = false) {
         self.user = user
         self.password = password
         self.isShownUnasked = isShownUnasked

@@ -120,14 +120,10 @@ public struct ProxyServer: Hashable, Sendable {
 
     /// Where requests lead that are handed to the proxy: to it, whatever server they are for. They are of the scheme
     /// `http`, and so not secure, though TLS may be spoken with the proxy; a tunnel to the proxy's own place is another.
-    package var forwardingDestination: Destination {
-        Destination(isSecure: false, host: host, port: port)
-    }
+    package var forwardingDestination: Destination { Destination(isSecure: false, host: host, port: port) }
 
     /// Where the proxy is, as far as the network is concerned.
-    package var destination: Destination {
-        Destination(isSecure: kind == .https, host: host, port: port)
-    }
+    package var destination: Destination { Destination(isSecure: kind == .https, host: host, port: port) }
 
     /// Whether they are the same in all respects.
     public static func == (left: ProxyServer, right: ProxyServer) -> Bool {

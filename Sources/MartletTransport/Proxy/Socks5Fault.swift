@@ -51,9 +51,7 @@ package struct Socks5Reply: Hashable, Sendable, CustomStringConvertible {
     package let rawValue: UInt8
 
     /// A code.
-    package init(rawValue: UInt8) {
-        self.rawValue = rawValue
-    }
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Whether another address of the same server may fare better: a general failure, an unreachable network or host, a
     /// refused connection, an expired TTL, a type of address that the proxy does not know.

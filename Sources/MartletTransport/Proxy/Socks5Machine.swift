@@ -94,9 +94,7 @@ package struct Socks5Machine: Sendable {
     }
 
     /// Whether the tunnel stands: the next byte from the proxy is the server's.
-    package var isEstablished: Bool {
-        if case .established = state { true } else { false }
-    }
+    package var isEstablished: Bool { if case .established = state { true } else { false } }
 
     /// Takes bytes from the proxy, at most ``wantedByteCount``; any more are left alone.
     /// - Throws: Why the handshake failed; the same again on every later call.
@@ -146,8 +144,7 @@ package struct Socks5Machine: Sendable {
             case 4: state = .finishing(4 + 16 + 2)
             default: throw .invalidAddressType(answer[3])
             }
-        case .finishing(let count):
-            if answer.count == count { state = .established }
+        case .finishing(let count): if answer.count == count { state = .established }
         case .established, .failed: break
         }
         return Effects()
@@ -159,8 +156,7 @@ package struct Socks5Machine: Sendable {
 
     private mutating func chosen(_ method: UInt8) throws(Socks5Fault) -> Effects {
         switch (method, credentials) {
-        case (Socks5Machine.noAuthentication, _):
-            return connect()
+        case (Socks5Machine.noAuthentication, _): return connect()
         case (Socks5Machine.userAndPassword, .some(let credentials)):
             answer = []
             state = .authenticating

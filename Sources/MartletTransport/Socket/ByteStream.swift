@@ -75,8 +75,7 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Ends the watch of ``watchWhileIdle(_:)``.
     /// - Returns: Whether something has happened on the stream since it was last read, or that read left bytes behind; it
     ///   may be late, and where the stream cannot tell, it is `true`.
-    @discardableResult
-    func endIdleWatch() -> Bool
+    @discardableResult func endIdleWatch() -> Bool
 
     /// Has a watcher told whenever something happens on the stream while nobody uses it, until ``endIdleWatch()``.
     func watchWhileIdle(_ watcher: any IdleWatcher)

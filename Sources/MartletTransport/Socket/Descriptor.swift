@@ -41,9 +41,7 @@ package struct Descriptor: ~Copyable {
         return Int32(clamping: limit.rlim_cur - min(8, limit.rlim_cur / 8))
     }
 
-    deinit {
-        close(number)
-    }
+    deinit { close(number) }
 
     /// Hands the number on, and with it the closing.
     package consuming func release() -> Int32 {
@@ -103,9 +101,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isReset: Bool { code == ECONNRESET }
 
     /// The call and what the system says of the number: `connect: Connection refused (errno 111)`.
-    public var description: String {
-        "\(operation): \(SystemError.text(of: code)) (errno \(code))"
-    }
+    public var description: String { "\(operation): \(SystemError.text(of: code)) (errno \(code))" }
 
     /// What the C library says of an errno.
     static func text(of code: Int32) -> String {
@@ -127,11 +123,7 @@ package protocol IdleWatcher: AnyObject, Sendable {
 final class IdleClosure: IdleWatcher {
     private let closure: @Sendable () -> Void
 
-    init(_ closure: @escaping @Sendable () -> Void) {
-        self.closure = closure
-    }
+    init(_ closure: @escaping @Sendable () -> Void) { self.closure = closure }
 
-    func idleStreamStirred() {
-        closure()
-    }
+    func idleStreamStirred() { closure() }
 }

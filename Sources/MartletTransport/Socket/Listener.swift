@@ -13,9 +13,7 @@ package final class Listener: Sendable {
     ///   - backlog: How many connections may wait to be accepted.
     package init(address: SocketAddress, backlog: Int32 = 1024, loop: EventLoop) throws(SystemError) {
         let descriptor = try Descriptor(address.family)
-        if address.family != .unix {
-            try descriptor.setOption(SOL_SOCKET, SO_REUSEADDR, 1)
-        }
+        if address.family != .unix { try descriptor.setOption(SOL_SOCKET, SO_REUSEADDR, 1) }
         try descriptor.bind(to: address)
         guard listen(descriptor.number, backlog) == 0 else {
             throw SystemError(operation: "listen", code: errno)
@@ -55,7 +53,5 @@ package final class Listener: Sendable {
     }
 
     /// Stops listening; a waiting ``accept(loop:)`` throws.
-    package func close() {
-        socket.close()
-    }
+    package func close() { socket.close() }
 }

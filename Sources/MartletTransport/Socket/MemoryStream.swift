@@ -17,9 +17,7 @@ package final class MemoryStream: ByteStream {
         let state = Mutex(State())
         let capacity: Int
 
-        init(capacity: Int) {
-            self.capacity = capacity
-        }
+        init(capacity: Int) { self.capacity = capacity }
     }
 
     private let incoming: Channel
@@ -37,9 +35,7 @@ package final class MemoryStream: ByteStream {
         information = ConnectionInformation(remoteAddress: name, localAddress: name)
     }
 
-    deinit {
-        close()
-    }
+    deinit { close() }
 
     /// The two ends of a new stream.
     /// - Parameter capacity: How many bytes may be on their way in each direction before writing would block.
@@ -58,8 +54,7 @@ package final class MemoryStream: ByteStream {
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
         guard readiness.beginRead() else { return .wouldBlock }
         if readiness.isClosed { throw .closed }
-        let (outcome, isReset, isDrained) = incoming.state.withLock {
-            state -> (ReadOutcome, Bool, Bool) in
+        let (outcome, isReset, isDrained) = incoming.state.withLock { state -> (ReadOutcome, Bool, Bool) in
             if state.isReset { return (.wouldBlock, true, false) }
             let available = state.bytes.count - state.readOffset
             guard available > 0 else {
@@ -123,17 +118,11 @@ package final class MemoryStream: ByteStream {
         }
     }
 
-    package func wakeReader() {
-        readiness.wakeReader()
-    }
+    package func wakeReader() { readiness.wakeReader() }
 
-    package func wakeWriter() {
-        readiness.wakeWriter()
-    }
+    package func wakeWriter() { readiness.wakeWriter() }
 
-    package func interrupt() {
-        readiness.interrupt()
-    }
+    package func interrupt() { readiness.interrupt() }
 
     package func close() {
         readiness.close()
@@ -163,11 +152,7 @@ package final class MemoryStream: ByteStream {
         }
     }
 
-    package func watchWhileIdle(_ watcher: any IdleWatcher) {
-        readiness.watchWhileIdle(watcher)
-    }
+    package func watchWhileIdle(_ watcher: any IdleWatcher) { readiness.watchWhileIdle(watcher) }
 
-    package func endIdleWatch() -> Bool {
-        readiness.endIdleWatch()
-    }
+    package func endIdleWatch() -> Bool { readiness.endIdleWatch() }
 }

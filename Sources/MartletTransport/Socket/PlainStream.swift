@@ -9,29 +9,17 @@ extension SocketStream {
         try await socket.wait(for: .write, until: deadline)
     }
 
-    package func wakeReader() {
-        socket.readiness.wakeReader()
-    }
+    package func wakeReader() { socket.readiness.wakeReader() }
 
-    package func wakeWriter() {
-        socket.readiness.wakeWriter()
-    }
+    package func wakeWriter() { socket.readiness.wakeWriter() }
 
-    package func interrupt() {
-        socket.readiness.interrupt()
-    }
+    package func interrupt() { socket.readiness.interrupt() }
 
-    package func looksReadable() -> Bool {
-        socket.looksReadable()
-    }
+    package func looksReadable() -> Bool { socket.looksReadable() }
 
-    package func awaitBytes(_ count: Int) {
-        socket.setReceiveLowWater(count)
-    }
+    package func awaitBytes(_ count: Int) { socket.setReceiveLowWater(count) }
 
-    package func watchWhileIdle(_ watcher: any IdleWatcher) {
-        socket.readiness.watchWhileIdle(watcher)
-    }
+    package func watchWhileIdle(_ watcher: any IdleWatcher) { socket.readiness.watchWhileIdle(watcher) }
 }
 
 /// A stream straight on a socket.
@@ -60,32 +48,20 @@ package final class PlainStream: SocketStream {
         try await socket.wait(for: .read, until: deadline)
     }
 
-    package func close() {
-        socket.close()
-    }
+    package func close() { socket.close() }
 
     package func reset() {
         socket.resetOnClose()
         socket.close()
     }
 
-    package func shutdownWriting() {
-        socket.shutdownWriting()
-    }
+    package func shutdownWriting() { socket.shutdownWriting() }
 
-    package var mayHaveBytes: Bool {
-        socket.readiness.isWorthReading
-    }
+    package var mayHaveBytes: Bool { socket.readiness.isWorthReading }
 
-    package var readLatch: Readiness? {
-        socket.readiness
-    }
+    package var readLatch: Readiness? { socket.readiness }
 
-    package func endIdleWatch() -> Bool {
-        socket.readiness.endIdleWatch()
-    }
+    package func endIdleWatch() -> Bool { socket.readiness.endIdleWatch() }
 
-    package func probe() -> IdleState {
-        socket.peek()
-    }
+    package func probe() -> IdleState { socket.peek() }
 }

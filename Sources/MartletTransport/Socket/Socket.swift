@@ -35,9 +35,7 @@ package final class Socket: Sendable {
         self.loop = loop
     }
 
-    deinit {
-        close()
-    }
+    deinit { close() }
 
     /// Calls a closure with the descriptor, which stays open throughout.
     /// - Returns: `nil` when the socket is closed.
@@ -75,9 +73,7 @@ package final class Socket: Sendable {
     }
 
     /// Whether ``close()`` has been called.
-    package var isClosed: Bool {
-        usage.load(ordering: .acquiring) & Socket.closedBit != 0
-    }
+    package var isClosed: Bool { usage.load(ordering: .acquiring) & Socket.closedBit != 0 }
 
     // MARK: Bytes
 
@@ -153,9 +149,7 @@ package final class Socket: Sendable {
     }
 
     /// Ends the writing direction.
-    package func shutdownWriting() {
-        _ = withDescriptor { shutdown($0, Int32(SHUT_WR)) }
-    }
+    package func shutdownWriting() { _ = withDescriptor { shutdown($0, Int32(SHUT_WR)) } }
 
     /// Makes closing send a reset and throw away what was not yet sent.
     package func resetOnClose() {
@@ -184,15 +178,13 @@ package final class Socket: Sendable {
 
     /// The address of this side.
     package var localAddress: SocketAddress? {
-        withDescriptor { descriptor in
-            unsafe SocketAddress.filled { unsafe getsockname(descriptor, $0, $1) }
+        withDescriptor { descriptor in unsafe SocketAddress.filled { unsafe getsockname(descriptor, $0, $1) }
         } ?? nil
     }
 
     /// The address of the other side.
     package var remoteAddress: SocketAddress? {
-        withDescriptor { descriptor in
-            unsafe SocketAddress.filled { unsafe getpeername(descriptor, $0, $1) }
+        withDescriptor { descriptor in unsafe SocketAddress.filled { unsafe getpeername(descriptor, $0, $1) }
         } ?? nil
     }
 

@@ -95,8 +95,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The address without its port: `127.0.0.1`, `::1`, or the socket's path.
     public var host: String {
         switch family {
-        case .ipv4:
-            return bytes[4..<8].map { String($0) }.joined(separator: ".")
+        case .ipv4: return bytes[4..<8].map { String($0) }.joined(separator: ".")
         case .ipv6:
             return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) {
                 buffer in
@@ -108,9 +107,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
             }
         case .unix:
             var name = Array(bytes.dropFirst(MemoryLayout<sa_family_t>.size))
-            if name.first == 0, name.count > 1 {
-                name[0] = UInt8(ascii: "@")
-            }
+            if name.first == 0, name.count > 1 { name[0] = UInt8(ascii: "@") }
             if let end = name.firstIndex(of: 0) { name.removeSubrange(end...) }
             return String(decoding: name, as: UTF8.self)
         }

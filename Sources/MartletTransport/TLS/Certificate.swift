@@ -6,13 +6,9 @@ import COpenSSL
     package let pointer: OpaquePointer
 
     /// Takes over a reference.
-    package init(owning pointer: OpaquePointer) {
-        unsafe self.pointer = pointer
-    }
+    package init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
-    deinit {
-        unsafe X509_free(pointer)
-    }
+    deinit { unsafe X509_free(pointer) }
 
     /// A certificate's bytes in DER.
     package static func der(of certificate: OpaquePointer) -> [UInt8] {
@@ -111,8 +107,7 @@ enum PeerName: Equatable {
         let isHostName = bytes.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-                UInt8(ascii: "-"),
-                UInt8(ascii: "_"), UInt8(ascii: "."):
+                UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
                 true
             default: false
             }
@@ -135,13 +130,9 @@ enum PeerName: Equatable {
     package let pointer: OpaquePointer
 
     /// Takes over a reference.
-    package init(owning pointer: OpaquePointer) {
-        unsafe self.pointer = pointer
-    }
+    package init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
-    deinit {
-        unsafe EVP_PKEY_free(pointer)
-    }
+    deinit { unsafe EVP_PKEY_free(pointer) }
 
     /// The public key in DER (SubjectPublicKeyInfo).
     var publicBytes: [UInt8] {

@@ -12,9 +12,7 @@ enum CertificateVerification {
         let index = SSL_get_ex_data_X509_STORE_CTX_idx()
         let ssl = unsafe X509_STORE_CTX_get_ex_data(store, index).map { OpaquePointer($0) }
         guard let channel = unsafe TLSChannel.of(ssl), let leaf = unsafe X509_STORE_CTX_get0_cert(store)
-        else {
-            return 0
-        }
+        else { return 0 }
         channel.refusal = nil
         channel.evidence = nil
         let rules = channel.context.verification
@@ -28,8 +26,7 @@ enum CertificateVerification {
                 OpenSSLErrors.clear()
                 // The handshake stops here, and this is called again when it goes on.
                 return unsafe martlet_ssl_retry_verify(ssl)
-            case .deny(let reason):
-                channel.refusal = .denied(reason: reason)
+            case .deny(let reason): channel.refusal = .denied(reason: reason)
             case .accept:
                 channel.acceptedFault = fault
                 channel.refusal = unsafe pinFault(store, leaf, rules.pins, isVerified: fault == nil, channel)
@@ -155,12 +152,9 @@ enum CertificateVerification {
         switch Int32(truncatingIfNeeded: code) {
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
             return unsafe .nameMismatch(leaf.map { unsafe Certificate.names(of: $0) } ?? [])
-        case X509_V_ERR_CERT_HAS_EXPIRED:
-            return .expired
-        case X509_V_ERR_CERT_NOT_YET_VALID:
-            return .notYetValid
-        case X509_V_ERR_CERT_REVOKED:
-            return .revoked
+        case X509_V_ERR_CERT_HAS_EXPIRED: return .expired
+        case X509_V_ERR_CERT_NOT_YET_VALID: return .notYetValid
+        case X509_V_ERR_CERT_REVOKED: return .revoked
         case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID,
             X509_V_ERR_CRL_SIGNATURE_FAILURE, X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER,
             X509_V_ERR_UNABLE_TO_DECRYPT_CRL_SIGNATURE, X509_V_ERR_ERROR_IN_CRL_LAST_UPDATE_FIELD,
@@ -168,21 +162,16 @@ enum CertificateVerification {
             X509_V_ERR_UNHANDLED_CRITICAL_CRL_EXTENSION, X509_V_ERR_DIFFERENT_CRL_SCOPE,
             X509_V_ERR_CRL_PATH_VALIDATION_ERROR:
             return .revocationUnknown(reason: reason)
-        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL:
-            return .weakKey(reason: reason)
-        case X509_V_ERR_CA_MD_TOO_WEAK:
-            return .weakSignature(reason: reason)
-        case X509_V_ERR_INVALID_PURPOSE:
-            return .wrongPurpose(reason: reason)
-        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT where missingRoots == nil:
-            return .selfSigned
+        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL: return .weakKey(reason: reason)
+        case X509_V_ERR_CA_MD_TOO_WEAK: return .weakSignature(reason: reason)
+        case X509_V_ERR_INVALID_PURPOSE: return .wrongPurpose(reason: reason)
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT where missingRoots == nil: return .selfSigned
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
             X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_CERT_UNTRUSTED:
             if let missingRoots { return .noTrustRoots(searched: missingRoots) }
             return .unknownAuthority
-        default:
-            return .badCertificate(reason: reason, code: code)
+        default: return .badCertificate(reason: reason, code: code)
         }
     }
 }

@@ -20,9 +20,7 @@ import COpenSSL
         unsafe SSL_CTX_set_default_read_buffer_len(context, ContextBuilder.readBufferSize)
     }
 
-    deinit {
-        unsafe SSL_CTX_free(pointer)
-    }
+    deinit { unsafe SSL_CTX_free(pointer) }
 
     /// Bytes asked for by one `recv`: a record and a little more. OpenSSL moves what is left in the buffer before each
     /// record, which in one of 64 KiB costs more than the calls it saves. It exists only while a record is incomplete.
@@ -64,9 +62,7 @@ import COpenSSL
     }
 
     /// Takes keys and digests of any strength.
-    func allowWeakKeys() {
-        unsafe SSL_CTX_set_security_level(context, 0)
-    }
+    func allowWeakKeys() { unsafe SSL_CTX_set_security_level(context, 0) }
 
     /// Sets what ALPN offers.
     func setOfferedProtocols(_ protocols: [String]) throws(TLSError) {
@@ -86,17 +82,14 @@ import COpenSSL
     }
 
     /// Has the server choose by its own order among what the client offers.
-    func chooseProtocols() {
-        unsafe SSL_CTX_set_alpn_select_cb(context, chooseProtocol, nil)
-    }
+    func chooseProtocols() { unsafe SSL_CTX_set_alpn_select_cb(context, chooseProtocol, nil) }
 
     /// Loads certificates and key, and checks that they belong together.
     func use(_ identity: TLSIdentity) throws(TLSError) {
         let loaded = try IdentityReader.load(identity)
         OpenSSLErrors.clear()
         guard unsafe SSL_CTX_use_certificate(context, loaded.leaf.pointer) == 1 else {
-            throw TLSError(
-                .identity(reason: OpenSSLErrors.drain().text, source: loaded.certificateSource))
+            throw TLSError(.identity(reason: OpenSSLErrors.drain().text, source: loaded.certificateSource))
         }
         guard unsafe SSL_CTX_use_PrivateKey(context, loaded.key.pointer) == 1 else {
             throw TLSError(.identity(reason: OpenSSLErrors.drain().text, source: loaded.keySource))
@@ -111,9 +104,7 @@ import COpenSSL
 
     /// Tells servers of TLS 1.3 that they may ask for the certificate later, as some do for a part of a site alone
     /// (RFC 8446 §4.2.6).
-    func offerPostHandshakeAuthentication() {
-        unsafe SSL_CTX_set_post_handshake_auth(context, 1)
-    }
+    func offerPostHandshakeAuthentication() { unsafe SSL_CTX_set_post_handshake_auth(context, 1) }
 
     /// Has it noted that a server asks for a certificate, so that its refusal can be told for what it is.
     func noteCertificateRequests() {
@@ -131,9 +122,7 @@ import COpenSSL
         _ policy: TrustPolicy, revocation: RevocationPolicy = .none, systemRoots: () -> SystemRoots
     ) throws(TLSError) -> [String]? {
         var given: [Certificate] = []
-        for source in policy.roots {
-            given += try PEMReader.certificates(of: source)
-        }
+        for source in policy.roots { given += try PEMReader.certificates(of: source) }
         var lists: [RevocationList] = []
         for source in revocation.lists { lists += try RevocationList.lists(of: source) }
         lookUp(revocation, isWholeChainNeeded: given.isEmpty)
@@ -196,8 +185,7 @@ import COpenSSL
         guard isOn else { return }
         unsafe SSL_CTX_sess_set_new_cb(context) { ssl, session in
             guard let channel = unsafe TLSChannel.of(ssl), let key = channel.sessionKey else { return 0 }
-            let evidence =
-                unsafe SSL_session_reused(ssl) == 1 ? channel.offeredEvidence : channel.evidence
+            let evidence = unsafe SSL_session_reused(ssl) == 1 ? channel.offeredEvidence : channel.evidence
             if let session = unsafe session,
                 let copy = unsafe TLSSession(copying: session, evidence: evidence)
             {

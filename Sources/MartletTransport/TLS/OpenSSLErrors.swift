@@ -87,9 +87,7 @@ package struct OpenSSLErrors {
     }
 
     /// Whether the peer ended the connection without a `close_notify`.
-    var isUnexpectedEnd: Bool {
-        contains(SSL_R_UNEXPECTED_EOF_WHILE_READING)
-    }
+    var isUnexpectedEnd: Bool { contains(SSL_R_UNEXPECTED_EOF_WHILE_READING) }
 
     /// What the entries mean for a connection, certificates' faults left aside.
     var kind: TLSError.Kind {

@@ -47,9 +47,7 @@ package enum PEMReader {
 
     /// The certificates of a text, each owned by the caller.
     /// - Returns: `nil` when one of them is damaged.
-    package static func certificates(in bytes: [UInt8]) -> [Certificate]? {
-        try? readCertificates(in: bytes)
-    }
+    package static func certificates(in bytes: [UInt8]) -> [Certificate]? { try? readCertificates(in: bytes) }
 
     /// The certificates of a source that are to be trusted, at least one.
     static func certificates(of source: PEMSource) throws(TLSError) -> [Certificate] {
@@ -84,8 +82,7 @@ package enum PEMReader {
             markers: [
                 "-----BEGIN CERTIFICATE-----", "-----BEGIN X509 CERTIFICATE-----",
                 "-----BEGIN TRUSTED CERTIFICATE-----",
-            ],
-            der: { unsafe d2i_X509_bio($0, nil) },
+            ], der: { unsafe d2i_X509_bio($0, nil) },
             pem: { unsafe PEM_read_bio_X509_AUX($0, nil, refusePassphrase, nil) },
             own: { unsafe Certificate(owning: $0) })
     }
@@ -141,8 +138,7 @@ package enum PEMReader {
         OpenSSLErrors.clear()
         guard bytes.count > 2, bytes[0] == 0x30 else { return false }
         return bytes[1] >= 0x80 || bytes.count == 2 + Int(bytes[1])
-            || !bytes.starts(with: "00".utf8)
-                && !bytes.prefix(4096).contains(UInt8(ascii: "-"))
+            || !bytes.starts(with: "00".utf8) && !bytes.prefix(4096).contains(UInt8(ascii: "-"))
     }
 
     /// Has each object of a kind read, until there is none left.
@@ -221,17 +217,13 @@ private final class PassphraseRequest {
     let passphrase: SecretBytes?
     var wasAsked = false
 
-    init(_ passphrase: SecretBytes?) {
-        self.passphrase = passphrase
-    }
+    init(_ passphrase: SecretBytes?) { self.passphrase = passphrase }
 }
 
 /// OpenSSL would ask on the terminal if it had no callback.
 private func refusePassphrase(
     _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
-) -> Int32 {
-    -1
-}
+) -> Int32 { -1 }
 
 private func givePassphrase(
     _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int32, _: Int32, _ context: UnsafeMutableRawPointer?
@@ -278,7 +270,6 @@ package enum PEMWriter {
         var data: UnsafeMutablePointer<CChar>?
         let count = unsafe martlet_bio_memory(bio, &data)
         guard let data = unsafe data, count > 0 else { return "" }
-        return unsafe String(
-            decoding: UnsafeRawBufferPointer(start: data, count: Int(count)), as: UTF8.self)
+        return unsafe String(decoding: UnsafeRawBufferPointer(start: data, count: Int(count)), as: UTF8.self)
     }
 }

@@ -12,9 +12,7 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
 
     /// A file, read when a connection first needs it.
     /// - Parameter path: The file's path, as the system takes it.
-    public static func file(_ path: String) -> PEMSource {
-        PEMSource(place: .file(path))
-    }
+    public static func file(_ path: String) -> PEMSource { PEMSource(place: .file(path)) }
 
     /// A file that is read at once, on the calling thread, and must hold certificates.
     /// - Throws: ``TLSError`` of kind `.rootCertificates` that names the file, and the certificate that is damaged.
@@ -29,14 +27,10 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
     }
 
     /// PEM text held in memory.
-    public static func text(_ text: String) -> PEMSource {
-        PEMSource(place: .bytes(Array(text.utf8)))
-    }
+    public static func text(_ text: String) -> PEMSource { PEMSource(place: .bytes(Array(text.utf8))) }
 
     /// PEM text, or DER, held in memory.
-    public static func bytes(_ bytes: [UInt8]) -> PEMSource {
-        PEMSource(place: .bytes(bytes))
-    }
+    public static func bytes(_ bytes: [UInt8]) -> PEMSource { PEMSource(place: .bytes(bytes)) }
 
     /// The file's path, or that the text is in memory. The text itself is never shown: it may be a private
     /// key.

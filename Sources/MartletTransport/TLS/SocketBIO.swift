@@ -40,10 +40,8 @@ private func readFromSocket(
         case .bytes(let received):
             unsafe count?.pointee = received
             return 1
-        case .wouldBlock:
-            unsafe martlet_bio_retry_read(bio)
-        case .endOfStream:
-            channel.isAtEnd = true
+        case .wouldBlock: unsafe martlet_bio_retry_read(bio)
+        case .endOfStream: channel.isAtEnd = true
         }
     } catch {
         channel.failure = error

@@ -141,9 +141,7 @@ private enum LoadedRoots {
         unsafe self.pointer = pointer
     }
 
-    deinit {
-        unsafe X509_STORE_free(pointer)
-    }
+    deinit { unsafe X509_STORE_free(pointer) }
 
     /// Adds a certificate. One that is there already is passed over.
     func add(_ certificate: Certificate) {
@@ -174,7 +172,5 @@ private enum LoadedRoots {
     }
 
     /// How many certificates are loaded; those in folders come only when they are wanted.
-    var count: Int {
-        Int(unsafe martlet_store_count(pointer))
-    }
+    var count: Int { Int(unsafe martlet_store_count(pointer)) }
 }

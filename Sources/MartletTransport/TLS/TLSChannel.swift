@@ -91,8 +91,7 @@ final class TLSChannel {
     /// Sends on the socket, or on what lies between.
     func send(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> Int {
         if let carrier {
-            return try OpenSSLErrors.preserving { () throws(TransportError) in
-                unsafe try carrier.write(bytes)
+            return try OpenSSLErrors.preserving { () throws(TransportError) in unsafe try carrier.write(bytes)
             }
         }
         return unsafe try socket.send(bytes)

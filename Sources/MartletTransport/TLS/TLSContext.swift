@@ -110,9 +110,7 @@ import Synchronization
         unsafe pointer = builder.finish()
     }
 
-    deinit {
-        unsafe SSL_CTX_free(pointer)
-    }
+    deinit { unsafe SSL_CTX_free(pointer) }
 
     /// A context for a test's origin.
     /// - Parameters:
@@ -149,9 +147,7 @@ actor TLSContextLoader {
     private let settings: TLSSettings
     private var loading: Task<Result<TLSContext, TLSError>, Never>?
 
-    init(settings: TLSSettings) {
-        self.settings = settings
-    }
+    init(settings: TLSSettings) { self.settings = settings }
 
     /// The context.
     func context() async throws(TLSError) -> TLSContext {

@@ -51,8 +51,7 @@ import COpenSSL
         }
         let host = name?.text ?? serverName
         let key = context.sessions.map { _ in TLSSessionCache.Key(host: host, port: port, proxy: proxy) }
-        channel = TLSChannel(
-            socket: socket, carrier: carrier, context: context, host: host, sessionKey: key)
+        channel = TLSChannel(socket: socket, carrier: carrier, context: context, host: host, sessionKey: key)
         unsafe ssl = try TLSEngine.make(channel)
         var isSet = true
         switch name {
@@ -73,9 +72,7 @@ import COpenSSL
             }
         case nil: break
         }
-        guard isSet else {
-            throw TLSError(.configuration(reason: OpenSSLErrors.drain().text), host: host)
-        }
+        guard isSet else { throw TLSError(.configuration(reason: OpenSSLErrors.drain().text), host: host) }
         if let key, let session = context.sessions?.take(for: key) {
             unsafe SSL_set_session(ssl, session.pointer)
             offersSession = true
@@ -86,15 +83,12 @@ import COpenSSL
 
     /// A server's engine.
     init(server socket: Socket, carrier: TLSStream? = nil, context: TLSContext) throws(TLSError) {
-        channel = TLSChannel(
-            socket: socket, carrier: carrier, context: context, host: "", sessionKey: nil)
+        channel = TLSChannel(socket: socket, carrier: carrier, context: context, host: "", sessionKey: nil)
         unsafe ssl = try TLSEngine.make(channel)
         unsafe SSL_set_accept_state(ssl)
     }
 
-    deinit {
-        unsafe SSL_free(ssl)
-    }
+    deinit { unsafe SSL_free(ssl) }
 
     private static func make(_ channel: TLSChannel) throws(TLSError) -> OpaquePointer {
         OpenSSLErrors.clear()
@@ -261,9 +255,7 @@ import COpenSSL
     }
 
     /// Whether decrypted bytes are waiting inside OpenSSL, or a record to be decrypted.
-    var hasPendingBytes: Bool {
-        unsafe SSL_has_pending(ssl) == 1
-    }
+    var hasPendingBytes: Bool { unsafe SSL_has_pending(ssl) == 1 }
 
     private func perform(_ call: () -> Int32) throws(TransportError) -> Outcome {
         if isBroken {
@@ -316,15 +308,13 @@ import COpenSSL
     private func kind(ofAlert errors: OpenSSLErrors) -> TLSError.Kind? {
         guard let alert = errors.alert, channel.wasAskedForCertificate else { return nil }
         switch Int32(alert.number) {
-        case SSL_AD_CERTIFICATE_REQUIRED:
-            return .clientCertificateRequired
+        case SSL_AD_CERTIFICATE_REQUIRED: return .clientCertificateRequired
         case SSL_AD_HANDSHAKE_FAILURE where !channel.context.hasIdentity,
             SSL_AD_BAD_CERTIFICATE where !channel.context.hasIdentity:
             // Before TLS 1.3 there was no alert of its own for it.
             return .clientCertificateRequired
         case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
-            SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA,
-            SSL_AD_ACCESS_DENIED:
+            SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED:
             return .clientCertificateRefused(alert: alert.number, text: alert.text)
         default: return nil
         }

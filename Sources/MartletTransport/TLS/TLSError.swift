@@ -72,9 +72,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// What happened, for which host, and what can be done.
-    public var description: String {
-        host.isEmpty ? explanation : "TLS with \(host): \(explanation)"
-    }
+    public var description: String { host.isEmpty ? explanation : "TLS with \(host): \(explanation)" }
 
     private var explanation: String {
         switch kind {
@@ -82,57 +80,46 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
             "the peer's certificate names no host at all; only its subject alternative names count"
         case .nameMismatch(let names):
             "the peer's certificate is for \(names.joined(separator: ", ")); check the host name"
-        case .expired:
-            "the peer's certificate, or one of its authorities', has expired; it must be renewed"
-        case .notYetValid:
-            "the peer's certificate is not valid yet; check this machine's clock"
+        case .expired: "the peer's certificate, or one of its authorities', has expired; it must be renewed"
+        case .notYetValid: "the peer's certificate is not valid yet; check this machine's clock"
         case .unknownAuthority:
             "the peer's certificate comes from an authority that is not trusted; add its root certificate"
         case .selfSigned:
             "the peer's certificate is signed by itself; if it is yours, add it to the trusted roots"
-        case .revoked:
-            "the peer's certificate was revoked; do not trust this server"
+        case .revoked: "the peer's certificate was revoked; do not trust this server"
         case .revocationUnknown(let reason):
             "whether the peer's certificate was revoked cannot be told: \(reason); give a current list of each"
                 + " authority in its chain"
         case .pinMismatch(let found):
             "the peer's chain is valid but has none of the pinned keys or certificates; its keys are "
                 + found.map(\.description).joined(separator: ", ")
-        case .denied(let reason):
-            "the trust policy denied the peer: \(reason)"
+        case .denied(let reason): "the trust policy denied the peer: \(reason)"
         case .weakKey(let reason), .weakSignature(let reason):
             "the peer's certificate or one of its authorities' is too weak: \(reason)"
-        case .wrongPurpose(let reason):
-            "the peer's certificate was not made for this: \(reason)"
+        case .wrongPurpose(let reason): "the peer's certificate was not made for this: \(reason)"
         case .badCertificate(let reason, let code):
             "the peer's certificate is not acceptable: \(reason) (OpenSSL verification code \(code))"
         case .noTrustRoots(let searched):
             "no trusted root certificates on this machine; install ca-certificates, set SSL_CERT_FILE, or"
                 + " give roots of your own (looked at \(searched.joined(separator: ", ")))"
-        case .protocolVersion:
-            "no common version of TLS; compare the versions that both sides allow"
-        case .handshake(let reason):
-            "the handshake failed: \(reason)"
-        case .alert(let number, let text):
-            "the peer refused the connection with alert \(number): \(text)"
+        case .protocolVersion: "no common version of TLS; compare the versions that both sides allow"
+        case .handshake(let reason): "the handshake failed: \(reason)"
+        case .alert(let number, let text): "the peer refused the connection with alert \(number): \(text)"
         case .clientCertificateRequired:
             "the server demands a client certificate and none is configured; set an identity for it"
         case .clientCertificateRefused(let number, let text):
             "the server refused this side's certificate with alert \(number): \(text)"
-        case .truncated:
-            "the peer cut the connection without ending TLS"
+        case .truncated: "the peer cut the connection without ending TLS"
         case .identity(let reason, let source):
             "the certificate or key from \(source) cannot be used: \(reason)"
         case .passphraseRequired(let source):
             "the private key from \(source) is encrypted and no pass phrase was given"
-        case .wrongPassphrase(let source):
-            "the pass phrase does not open the private key from \(source)"
+        case .wrongPassphrase(let source): "the pass phrase does not open the private key from \(source)"
         case .rootCertificates(let reason, let source):
             "the trusted certificates from \(source) cannot be used: \(reason)"
         case .revocationList(let reason, let source):
             "the revocation lists from \(source) cannot be used: \(reason)"
-        case .configuration(let reason):
-            "the settings cannot be used: \(reason)"
+        case .configuration(let reason): "the settings cannot be used: \(reason)"
         }
     }
 }

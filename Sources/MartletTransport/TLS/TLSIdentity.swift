@@ -34,9 +34,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
 
     /// An identity in a PKCS#12 file (RFC 7292), read when a connection first needs it.
     /// - Parameter passphrase: What the file is opened with; `nil` and an empty one open the same files.
-    public init(pkcs12: PEMSource, passphrase: String? = nil) {
-        self.init(.pkcs12(pkcs12), passphrase)
-    }
+    public init(pkcs12: PEMSource, passphrase: String? = nil) { self.init(.pkcs12(pkcs12), passphrase) }
 
     // MARK: Read at once
 
@@ -132,9 +130,7 @@ package final class KeyLogFile: Sendable {
         }
     }
 
-    deinit {
-        close(descriptor)
-    }
+    deinit { close(descriptor) }
 
     /// Appends a line in one call, so that lines of several processes do not mix. A full disk costs the line
     /// alone.

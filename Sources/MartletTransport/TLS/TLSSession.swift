@@ -22,15 +22,11 @@ import Synchronization
         self.evidence = evidence
     }
 
-    deinit {
-        unsafe SSL_SESSION_free(pointer)
-    }
+    deinit { unsafe SSL_SESSION_free(pointer) }
 
     /// Whether the session may be used for one connection only: those of TLS 1.3, so that nobody on the path
     /// can link connections by their tickets (RFC 8446 §C.4).
-    var servesOnce: Bool {
-        unsafe SSL_SESSION_get_protocol_version(pointer) >= TLS1_3_VERSION
-    }
+    var servesOnce: Bool { unsafe SSL_SESSION_get_protocol_version(pointer) >= TLS1_3_VERSION }
 
     /// Whether its time is not over. Seconds since 1970.
     func isGood(at now: Int) -> Bool {
@@ -130,14 +126,10 @@ final class TLSSessionCache: Sendable {
     /// Forgets every session with a place: one that was offered may be why its handshake failed.
     func removeAll(for key: Key) {
         var dropped: [TLSSession] = []
-        state.withLock { state in
-            dropped = state.entries.removeValue(forKey: key)?.sessions ?? []
-        }
+        state.withLock { state in dropped = state.entries.removeValue(forKey: key)?.sessions ?? [] }
         dropped.removeAll()
     }
 
     /// How many places have sessions.
-    var placeCount: Int {
-        state.withLock { $0.entries.count }
-    }
+    var placeCount: Int { state.withLock { $0.entries.count } }
 }

@@ -71,8 +71,7 @@ public struct TLSSettings: Hashable, Sendable {
         trust: TrustPolicy = .system, verifiesHostName: Bool = true, minimumVersion: TLSVersion = .tls12,
         maximumVersion: TLSVersion = .tls13, cipherList: String? = nil, cipherSuites: String? = nil,
         applicationProtocols: [String] = ["http/1.1"], identity: TLSIdentity? = nil,
-        keyLogFile: String? = nil,
-        usesSessionTickets: Bool = true, securityLevel: Int = 2
+        keyLogFile: String? = nil, usesSessionTickets: Bool = true, securityLevel: Int = 2
     ) {
         self.trust = trust
         self.verifiesHostName = verifiesHostName
@@ -109,9 +108,7 @@ package struct TLSServerSettings: Sendable {
     package var allowsWeakKeys = false
 
     /// Settings with an identity, all else at its default.
-    package init(identity: TLSIdentity) {
-        self.identity = identity
-    }
+    package init(identity: TLSIdentity) { self.identity = identity }
 }
 
 /// A version of TLS that Martlet speaks.
@@ -130,7 +127,5 @@ public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codab
     }
 
     /// Orders by age: the older is the smaller.
-    public static func < (left: TLSVersion, right: TLSVersion) -> Bool {
-        left.rawValue < right.rawValue
-    }
+    public static func < (left: TLSVersion, right: TLSVersion) -> Bool { left.rawValue < right.rawValue }
 }

@@ -134,9 +134,7 @@ package final class TLSStream: SocketStream {
         guard let asked else { throw .closed }
         let answer = OneShot<TrustDecision>()
         // A task of its own, which is cancelled at the deadline: the closure may know of none.
-        let task = Task {
-            answer.fulfil(await asked.evaluator.decide(asked.chain, asked.chain.host))
-        }
+        let task = Task { answer.fulfil(await asked.evaluator.decide(asked.chain, asked.chain.host)) }
         defer { task.cancel() }
         let outcome = await answer.waitUnlessCancelled(until: deadline, on: socket.loop)
         switch outcome {
@@ -178,8 +176,7 @@ package final class TLSStream: SocketStream {
             case .paused(let pause):
                 needWriting(pause == .wantsWrite || state.owesCloseNotify, &state)
                 return .wouldBlock
-            case .endOfStream(let isClean):
-                return .endOfStream(isClean: isClean)
+            case .endOfStream(let isClean): return .endOfStream(isClean: isClean)
             }
         }
     }
@@ -198,13 +195,11 @@ package final class TLSStream: SocketStream {
         try withEngine { engine, state throws(TransportError) in
             let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer.prefix(TLSStream.writeLimit))
             switch unsafe try engine.write(piece) {
-            case .moved(let count):
-                return count
+            case .moved(let count): return count
             case .paused:
                 // Never for want of bytes to read: the handshake is over, and renegotiation is off.
                 return 0
-            case .endOfStream:
-                throw .closed
+            case .endOfStream: throw .closed
             }
         }
     }
@@ -309,12 +304,8 @@ package final class TLSStream: SocketStream {
 
     // MARK: What is known
 
-    package var information: ConnectionInformation {
-        state.withLock { $0.information }
-    }
+    package var information: ConnectionInformation { state.withLock { $0.information } }
 
     /// On the server's side: the name that the client asked for by SNI; `nil` when it sent none.
-    package var requestedServerName: String? {
-        state.withLock { $0.requestedServerName }
-    }
+    package var requestedServerName: String? { state.withLock { $0.requestedServerName } }
 }

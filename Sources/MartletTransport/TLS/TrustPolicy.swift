@@ -135,9 +135,7 @@ public struct TrustPolicy: Hashable, Sendable {
     /// A closure decides, knowing what the machine's authorities make of the chain; as ``evaluated(by:)``.
     public static func custom(
         _ decide: @escaping @Sendable (_ chain: PresentedChain, _ host: String) async -> TrustDecision
-    ) -> TrustPolicy {
-        system.evaluated(by: decide)
-    }
+    ) -> TrustPolicy { system.evaluated(by: decide) }
 
     /// This policy's verdict is handed to a closure, which decides: it may accept what the policy refuses and refuse what
     /// the policy accepts. Pins still count, whatever it says.

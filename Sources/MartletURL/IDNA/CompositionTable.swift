@@ -24,9 +24,7 @@ struct CompositionTable: Sendable {
             let first = Unicode.Scalar(UInt32(truncatingIfNeeded: code + numbers.signed()))
             let second = Unicode.Scalar(UInt32(truncatingIfNeeded: code + numbers.signed()))
             guard let composite = Unicode.Scalar(UInt32(truncatingIfNeeded: code)), let first, let second
-            else {
-                continue
-            }
+            else { continue }
             pairs[CompositionTable.key(first, second)] = composite
             parts[composite] = (first, second)
         }
@@ -137,9 +135,7 @@ struct PackedNumbers {
     private var bytes: String.UTF8View.Iterator
 
     /// The numbers of a packed text.
-    init(_ text: String) {
-        bytes = text.utf8.makeIterator()
-    }
+    init(_ text: String) { bytes = text.utf8.makeIterator() }
 
     /// The next number; nil at the end.
     mutating func next() -> Int? {

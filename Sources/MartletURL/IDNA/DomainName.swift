@@ -174,8 +174,7 @@ enum BidiRule {
                 return false
             }
             return !classes.contains(.leftToRight)
-        default:
-            return false
+        default: return false
         }
     }
 

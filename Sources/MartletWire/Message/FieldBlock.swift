@@ -50,9 +50,7 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// - Parameters:
     ///   - name: the name, in any case.
     ///   - value: the value; its UTF-8 bytes are kept.
-    package mutating func append(name: String, value: String) {
-        append(name: name.utf8, value: value.utf8)
-    }
+    package mutating func append(name: String, value: String) { append(name: name.utf8, value: value.utf8) }
 
     /// Adds a field at the end, from bytes.
     package mutating func append(name: some Sequence<UInt8>, value: some Sequence<UInt8>) {

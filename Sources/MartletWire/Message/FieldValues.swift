@@ -30,12 +30,9 @@ package struct ElementList: Sequence, IteratorProtocol {
         var isQuoted = false
         while index < bytes.endIndex {
             switch bytes[index] {
-            case UInt8(ascii: ","):
-                if !isQuoted { return index }
-            case UInt8(ascii: "\""):
-                isQuoted.toggle()
-            case UInt8(ascii: "\\"):
-                if isQuoted { index += 1 }
+            case UInt8(ascii: ","): if !isQuoted { return index }
+            case UInt8(ascii: "\""): isQuoted.toggle()
+            case UInt8(ascii: "\\"): if isQuoted { index += 1 }
             default: break
             }
             index += 1
@@ -76,9 +73,7 @@ package enum DecimalNumber: Equatable, Sendable {
     }
 
     /// The value, or nil when it is too large or not a number.
-    package var exactValue: UInt64? {
-        if case .value(let value) = self { value } else { nil }
-    }
+    package var exactValue: UInt64? { if case .value(let value) = self { value } else { nil } }
 }
 
 /// An entity tag: a name for one state of a representation (RFC 9110 §8.8.3).

@@ -137,8 +137,7 @@ struct HTTPDateReader {
     /// `06-Nov-94 08:49:37 GMT`
     private mutating func readRFC850(now: Int64?) -> Int64? {
         guard let day = number(2), take("-"), let month = month(), take("-"), let short = number(2),
-            take(" "),
-            let clock = clock(), take(" GMT")
+            take(" "), let clock = clock(), take(" GMT")
         else { return nil }
         guard let now else {
             return seconds(
@@ -177,8 +176,7 @@ struct HTTPDateReader {
     }
 
     private mutating func month() -> Int? {
-        guard let name = letters(),
-            let index = CivilDate.months.firstIndex(where: { isSame(name, as: $0) })
+        guard let name = letters(), let index = CivilDate.months.firstIndex(where: { isSame(name, as: $0) })
         else { return nil }
         return index + 1
     }
@@ -188,8 +186,7 @@ struct HTTPDateReader {
     ]
 
     private func isWeekday(_ name: ArraySlice<UInt8>) -> Bool {
-        (name.count == 3 ? CivilDate.weekdays : HTTPDateReader.longWeekdays)
-            .contains { isSame(name, as: $0) }
+        (name.count == 3 ? CivilDate.weekdays : HTTPDateReader.longWeekdays).contains { isSame(name, as: $0) }
     }
 
     private func isSame(_ part: ArraySlice<UInt8>, as text: String) -> Bool {

@@ -5,10 +5,8 @@ extension Span where Element == UInt8 {
     @inline(__always)
     private func word(at index: Int) -> UInt64 {
         let bytes = extracting(index..<index &+ 8)
-        let low =
-            UInt64(bytes[0]) | UInt64(bytes[1]) << 8 | UInt64(bytes[2]) << 16 | UInt64(bytes[3]) << 24
-        let high =
-            UInt64(bytes[4]) | UInt64(bytes[5]) << 8 | UInt64(bytes[6]) << 16 | UInt64(bytes[7]) << 24
+        let low = UInt64(bytes[0]) | UInt64(bytes[1]) << 8 | UInt64(bytes[2]) << 16 | UInt64(bytes[3]) << 24
+        let high = UInt64(bytes[4]) | UInt64(bytes[5]) << 8 | UInt64(bytes[6]) << 16 | UInt64(bytes[7]) << 24
         return low | high << 32
     }
 
@@ -96,7 +94,5 @@ extension Span where Element == UInt8 {
     }
 
     /// The bytes in a range as text: UTF-8 if they are that, else Latin-1.
-    func text(_ range: Range<Int>) -> String {
-        ByteText.string(copied(range)[...])
-    }
+    func text(_ range: Range<Int>) -> String { ByteText.string(copied(range)[...]) }
 }

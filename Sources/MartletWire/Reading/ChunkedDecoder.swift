@@ -72,9 +72,7 @@ package struct ChunkedDecoder: Sendable {
     /// Notes payload that was received without passing through ``decode(_:)``.
     ///
     /// - Parameter count: bytes, at most ``directPayloadByteCount``.
-    package mutating func receivedDirectly(_ count: Int) {
-        takePayload(UInt64(clamping: count))
-    }
+    package mutating func receivedDirectly(_ count: Int) { takePayload(UInt64(clamping: count)) }
 
     /// Reads on, up to the first event.
     ///
@@ -120,8 +118,7 @@ package struct ChunkedDecoder: Sendable {
             } else {
                 try decodeAfterSize(byte)
             }
-        case .blanks:
-            try decodeAfterSize(byte)
+        case .blanks: try decodeAfterSize(byte)
         case .extensions:
             if byte == ByteClass.carriageReturn {
                 state = .sizeLineFeed

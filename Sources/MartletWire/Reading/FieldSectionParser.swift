@@ -103,9 +103,7 @@ struct FieldSectionParser: Sendable {
     mutating func addField(_ section: Span<UInt8>, line: Range<Int>) throws(WireError) {
         let nameEnd = section.endOfToken(in: line)
         guard nameEnd > line.lowerBound, nameEnd < line.upperBound, section[nameEnd] == UInt8(ascii: ":")
-        else {
-            return try addOddLine(section, line: line, nameEnd: nameEnd)
-        }
+        else { return try addOddLine(section, line: line, nameEnd: nameEnd) }
         let value = try value(section, in: nameEnd &+ 1..<line.upperBound)
         if entries.isEmpty { entries.reserveCapacity(16) }
         entries.append(

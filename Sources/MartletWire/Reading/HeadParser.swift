@@ -168,15 +168,11 @@ struct RequestHeadParser: Sendable {
     private mutating func parseRequestLine(_ unread: Span<UInt8>, line: Range<Int>) throws(WireError) {
         let methodEnd = unread.endOfToken(in: line)
         guard methodEnd > line.lowerBound, methodEnd < line.upperBound, unread[methodEnd] == ByteClass.space
-        else {
-            throw WireError(.invalidRequestLine, at: methodEnd)
-        }
+        else { throw WireError(.invalidRequestLine, at: methodEnd) }
         var targetEnd = methodEnd + 1
         while targetEnd < line.upperBound, ByteClass.isTarget(unread[targetEnd]) { targetEnd += 1 }
         guard targetEnd > methodEnd + 1, targetEnd < line.upperBound, unread[targetEnd] == ByteClass.space
-        else {
-            throw WireError(.invalidRequestLine, at: targetEnd)
-        }
+        else { throw WireError(.invalidRequestLine, at: targetEnd) }
         let versionRange = targetEnd + 1..<line.upperBound
         version = try StartLine.version(unread, in: versionRange, code: .invalidRequestLine)
         guard versionRange.count == 8 else { throw WireError(.invalidRequestLine, at: targetEnd + 9) }

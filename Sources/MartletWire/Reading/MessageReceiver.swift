@@ -174,12 +174,9 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
             let left = remaining - UInt64(count)
             phase = left == 0 ? .finished : .length(left)
             return left == 0 ? .end(trailers: nil) : nil
-        case .chunked:
-            chunks.receivedDirectly(count)
-        case .untilClose:
-            bodyByteCount &+= UInt64(count)
-        case .idle, .head, .finished, .failed:
-            break
+        case .chunked: chunks.receivedDirectly(count)
+        case .untilClose: bodyByteCount &+= UInt64(count)
+        case .idle, .head, .finished, .failed: break
         }
         return nil
     }

@@ -40,9 +40,7 @@ struct HeadWriter: Sendable {
     }
 
     /// Adds text as it is.
-    mutating func append(_ text: String) {
-        append(text.utf8.span)
-    }
+    mutating func append(_ text: String) { append(text.utf8.span) }
 
     mutating func append(_ payload: Span<UInt8>) {
         unsafe payload.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }

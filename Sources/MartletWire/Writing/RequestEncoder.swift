@@ -37,9 +37,7 @@ package struct RequestEncoder: Sendable {
     /// Adds lines that an encoder made between ``beginLines()`` and now, as they are: checked once, written many times.
     ///
     /// None of them may be a framing field, Host or Cookie.
-    package mutating func lines(_ lines: [UInt8]) {
-        if !writer.bytes.isEmpty { writer.appendLines(lines) }
-    }
+    package mutating func lines(_ lines: [UInt8]) { if !writer.bytes.isEmpty { writer.appendLines(lines) } }
 
     /// Adds a field; the UTF-8 bytes of the value go out.
     ///
@@ -113,9 +111,7 @@ package struct RequestEncoder: Sendable {
 
     /// Adds bytes of the body behind a complete head, so that a small request is one write; does nothing
     /// after a fault.
-    package mutating func body(_ payload: Span<UInt8>) {
-        if !writer.bytes.isEmpty { writer.append(payload) }
-    }
+    package mutating func body(_ payload: Span<UInt8>) { if !writer.bytes.isEmpty { writer.append(payload) } }
 }
 
 /// Writes the head of a response: what the test origin sends when it plays by the rules.
@@ -187,7 +183,5 @@ package struct ResponseEncoder: Sendable {
     package mutating func end() { writer.end() }
 
     /// Adds bytes of the body behind a complete head; does nothing after a fault.
-    package mutating func body(_ payload: Span<UInt8>) {
-        if !writer.bytes.isEmpty { writer.append(payload) }
-    }
+    package mutating func body(_ payload: Span<UInt8>) { if !writer.bytes.isEmpty { writer.append(payload) } }
 }

@@ -65,9 +65,7 @@ package struct MultipartContent: Sendable {
 
     /// Whether nothing was read of what can be read but once.
     var isWhole: Bool {
-        segments.allSatisfy { segment in
-            if case .body(let body, _) = segment { body.isWhole } else { true }
-        }
+        segments.allSatisfy { segment in if case .body(let body, _) = segment { body.isWhole } else { true } }
     }
 
     /// Takes back what can be read but once.
@@ -123,8 +121,7 @@ package struct MultipartContent: Sendable {
             case .file(let path):
                 let length = files.popFirst() ?? 0
                 return (.file(path, length: length), length)
-            case .stream(let length, let open):
-                return (.source(open(), length: length, part: part), length)
+            case .stream(let length, let open): return (.source(open(), length: length, part: part), length)
             case .once(let length, let once):
                 guard let source = once.open() else { throw MultipartError.partNotReplayable(part: part) }
                 return (.source(source, length: length, part: part), length)
@@ -173,9 +170,7 @@ actor MultipartSource: BodySource {
     /// Bytes that the stretch in hand has given.
     private var given: UInt64 = 0
 
-    init(_ stretches: [Stretch]) {
-        self.stretches = stretches[...]
-    }
+    init(_ stretches: [Stretch]) { self.stretches = stretches[...] }
 
     /// The next bytes; `nil` at the end.
     /// - Throws: ``MultipartError``, ``StorageError``, or what a part's source threw.

@@ -33,9 +33,7 @@ public struct MultipartForm: Sendable {
 
     private let quoting: MultipartQuoting
 
-    init(quoting: MultipartQuoting) {
-        self.quoting = quoting
-    }
+    init(quoting: MultipartQuoting) { self.quoting = quoting }
 
     private func guess(_ filename: String) -> String {
         mediaTypes.contentType(ofFile: filename) ?? "application/octet-stream"
@@ -44,9 +42,7 @@ public struct MultipartForm: Sendable {
     /// Adds a text.
     ///
     /// It is sent as it is, line breaks too, and without a type, which is what servers expect of a form's plain values.
-    public mutating func field(_ name: String, _ value: String) {
-        part(name, .text(value, contentType: nil))
-    }
+    public mutating func field(_ name: String, _ value: String) { part(name, .text(value, contentType: nil)) }
 
     /// Adds bytes in memory.
     /// - Parameters:
@@ -172,8 +168,7 @@ public enum MultipartError: Error, Hashable, Sendable, CustomStringConvertible {
             "\(path) is no longer of the \(expected) bytes it had when the request began"
         case .lengthMismatch(let part, let expected):
             "the source of the part “\(part)” did not give exactly \(expected) bytes"
-        case .partNotReplayable(let part):
-            "the part “\(part)” can be read only once, and was read before"
+        case .partNotReplayable(let part): "the part “\(part)” can be read only once, and was read before"
         }
     }
 }

@@ -7,9 +7,7 @@ package struct PartHead {
     /// How names are quoted.
     private let quoting: MultipartQuoting
 
-    package init(quoting: MultipartQuoting) {
-        self.quoting = quoting
-    }
+    package init(quoting: MultipartQuoting) { self.quoting = quoting }
 
     /// `Content-Disposition` with the part's name, and the file's name where there is one.
     package mutating func disposition(name: String, filename: String?) throws(MultipartError) {

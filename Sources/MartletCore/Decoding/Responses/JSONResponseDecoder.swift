@@ -49,9 +49,7 @@ public struct JSONTreeResponseDecoder: ResponseDecoder {
 
     /// A decoder.
     /// - Parameter removingNulls: Whether members that are `null` are left out, see ``JSONValue/removingNulls()``.
-    public init(removingNulls: Bool = false) {
-        removesNulls = removingNulls
-    }
+    public init(removingNulls: Bool = false) { removesNulls = removingNulls }
 
     /// JSON under any of its names.
     public var acceptableContentTypes: [String] { JSONTreeResponseDecoder.contentTypes }

@@ -37,9 +37,7 @@ public struct BytesResponseDecoder: ResponseDecoder {
     public init() {}
 
     /// The body's bytes.
-    public func decode(_ exchange: HTTPExchange) -> [UInt8] {
-        exchange.body
-    }
+    public func decode(_ exchange: HTTPExchange) -> [UInt8] { exchange.body }
 }
 
 extension ResponseDecoder where Self == BytesResponseDecoder {
@@ -77,9 +75,7 @@ public struct TextResponseDecoder: ResponseDecoder {
     /// A decoder.
     /// - Parameter isStrict: Whether a charset that is not known, and bytes that make no sense, are errors. By default the
     ///   one is read as UTF-8, and the others become U+FFFD, as ``HTTPExchange/text`` has it.
-    public init(isStrict: Bool = false) {
-        self.isStrict = isStrict
-    }
+    public init(isStrict: Bool = false) { self.isStrict = isStrict }
 
     /// The body's text.
     /// - Throws: When strict, ``ResponseDecodingError/unknownCharset(_:)`` and
@@ -108,9 +104,7 @@ public struct OptionalResponseDecoder<Wrapped: ResponseDecoder>: ResponseDecoder
     private let wrapped: Wrapped
 
     /// A decoder around another.
-    public init(_ wrapped: Wrapped) {
-        self.wrapped = wrapped
-    }
+    public init(_ wrapped: Wrapped) { self.wrapped = wrapped }
 
     /// What the decoder takes.
     public var acceptableContentTypes: [String] { wrapped.acceptableContentTypes }
@@ -125,11 +119,8 @@ public struct OptionalResponseDecoder<Wrapped: ResponseDecoder>: ResponseDecoder
 
 extension ResponseDecoder {
     /// What another decoder makes; `nil` for a body that is empty, or blank as some servers send in its place.
-    public static func nilIfEmpty<Wrapped>(
-        _ decoder: Wrapped
-    ) -> Self where Self == OptionalResponseDecoder<Wrapped> {
-        OptionalResponseDecoder(decoder)
-    }
+    public static func nilIfEmpty<Wrapped>(_ decoder: Wrapped) -> Self
+    where Self == OptionalResponseDecoder<Wrapped> { OptionalResponseDecoder(decoder) }
 }
 
 /// Makes another value of what a decoder makes.
@@ -147,18 +138,14 @@ public struct MappedResponseDecoder<Base: ResponseDecoder, Output: Sendable>: Re
 
     /// The other value.
     /// - Throws: What the decoder or the closure throws.
-    public func decode(_ exchange: HTTPExchange) throws -> Output {
-        try transform(try base.decode(exchange))
-    }
+    public func decode(_ exchange: HTTPExchange) throws -> Output { try transform(try base.decode(exchange)) }
 }
 
 extension ResponseDecoder {
     /// A decoder that makes another value of what this one makes.
     public func map<NewOutput: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> NewOutput
-    ) -> MappedResponseDecoder<Self, NewOutput> {
-        MappedResponseDecoder(self, transform)
-    }
+    ) -> MappedResponseDecoder<Self, NewOutput> { MappedResponseDecoder(self, transform) }
 }
 
 /// Tries decoders in order: the first that takes the answer's content type and makes a value has made it.
@@ -167,9 +154,7 @@ public struct CompoundResponseDecoder<Output: Sendable>: ResponseDecoder {
     private let decoders: [any ResponseDecoder<Output>]
 
     /// Decoders in the order they are tried. Make their outputs one type with ``ResponseDecoder/map(_:)``.
-    public init(_ decoders: any ResponseDecoder<Output>...) {
-        self.decoders = decoders
-    }
+    public init(_ decoders: any ResponseDecoder<Output>...) { self.decoders = decoders }
 
     /// What any of them takes.
     public var acceptableContentTypes: [String] {

@@ -36,9 +36,7 @@ public struct ResponseValidator: Sendable {
     /// What is asked, in this order.
     let rules: [Rule]
 
-    init(_ rules: [Rule]) {
-        self.rules = rules
-    }
+    init(_ rules: [Rule]) { self.rules = rules }
 
     /// Takes anything: for a call whose session is stricter.
     public static let anything = ResponseValidator([])
@@ -100,9 +98,7 @@ public struct ResponseValidator: Sendable {
     /// that task is cancelled, and the call ends without waiting for it.
     public static func custom(
         _ check: @escaping @Sendable (HTTPExchange) async throws -> Void
-    ) -> ResponseValidator {
-        ResponseValidator([.custom(check)])
-    }
+    ) -> ResponseValidator { ResponseValidator([.custom(check)]) }
 
     /// Takes what all of them take. They are asked in this order.
     public static func all(_ validators: ResponseValidator...) -> ResponseValidator {

@@ -20,8 +20,7 @@ enum IdentityReader {
             throw TLSError(
                 .identity(
                     reason: "the private key does not belong to the first certificate, which is in"
-                        + " \(loaded.certificateSource)",
-                    source: loaded.keySource))
+                        + " \(loaded.certificateSource)", source: loaded.keySource))
         }
         return loaded
     }

@@ -36,8 +36,7 @@ enum PKCS12Reader {
                     reason:
                         "it is encrypted by an old method (RC2, or DES) that needs OpenSSL's legacy provider,"
                         + " which cannot be loaded here; convert it: openssl pkcs12 -legacy -in OLD -nodes |"
-                        + " openssl pkcs12 -export -out NEW (\(reason))",
-                    source: source))
+                        + " openssl pkcs12 -export -out NEW (\(reason))", source: source))
         }
     }
 
@@ -61,9 +60,7 @@ enum PKCS12Reader {
         return last
     }
 
-    private static func parse(
-        _ file: OpaquePointer, _ source: String, _ passphrase: SecretBytes?
-    ) -> Opened {
+    private static func parse(_ file: OpaquePointer, _ source: String, _ passphrase: SecretBytes?) -> Opened {
         OpenSSLErrors.clear()
         var (keyPointer, leafPointer): (OpaquePointer?, OpaquePointer?) = (nil, nil)
         var chainPointer: OpaquePointer?
@@ -99,8 +96,7 @@ enum PKCS12Reader {
         guard let leaf else { return .malformed("there is no certificate for its private key in it") }
         return .contents(
             LoadedIdentity(
-                leaf: leaf, key: key, authorities: authorities, certificateSource: source,
-                keySource: source))
+                leaf: leaf, key: key, authorities: authorities, certificateSource: source, keySource: source))
     }
 }
 
@@ -132,9 +128,7 @@ enum PKCS12Reader {
     }
 
     /// Whether a C string would end before its end.
-    var holdsNUL: Bool {
-        (0..<count).contains { index in unsafe start[index] == 0 }
-    }
+    var holdsNUL: Bool { (0..<count).contains { index in unsafe start[index] == 0 } }
 
     /// Calls a closure with the bytes, behind which there is a zero.
     func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
@@ -146,7 +140,5 @@ enum PKCS12Reader {
         unsafe left.count == right.count && CRYPTO_memcmp(left.start, right.start, left.count) == 0
     }
 
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(count)
-    }
+    func hash(into hasher: inout Hasher) { hasher.combine(count) }
 }

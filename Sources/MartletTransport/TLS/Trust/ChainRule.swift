@@ -50,9 +50,7 @@ enum ChainRule {
                 "it has an extension twice, or far too many"
             } else if unsafe martlet_name_constraints_are_malformed(certificate) != 0 {
                 "its name constraints are empty or malformed"
-            } else {
-                nil
-            }
+            } else { nil }
         return reason.map { .badCertificate(reason: $0, code: Int(X509_V_ERR_INVALID_EXTENSION)) }
     }
 
@@ -128,9 +126,7 @@ struct ChainEvidence: Hashable, Sendable {
 /// (RFC 9525 §6.3). Other names are left to OpenSSL.
 enum UnderscoreRule {
     /// Whether a host is one of those.
-    static func concerns(_ host: String) -> Bool {
-        host.utf8.contains(UInt8(ascii: "_"))
-    }
+    static func concerns(_ host: String) -> Bool { host.utf8.contains(UInt8(ascii: "_")) }
 
     /// Whether a certificate's names have a wildcard that stands for the host's first label.
     /// - Parameters:

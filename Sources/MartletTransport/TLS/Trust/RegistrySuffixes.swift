@@ -38,9 +38,7 @@ struct RegistrySuffixes: Sendable {
     }
 
     /// The suffixes of a file; none where it cannot be read.
-    init(contentsOf path: String) {
-        self.init(RegistrySuffixes.contents(of: path) ?? [])
-    }
+    init(contentsOf path: String) { self.init(RegistrySuffixes.contents(of: path) ?? []) }
 
     /// Whether there is no list.
     var isEmpty: Bool { lines.isEmpty }
@@ -113,9 +111,7 @@ public final class PublicSuffixRule: Hashable, Sendable {
 
     /// A rule by a closure, such as one that looks into a copy of the Public Suffix List.
     /// - Parameter isPublicSuffix: Gets a domain in lower-case ASCII, without a dot at either end; must not block.
-    public init(_ isPublicSuffix: @escaping @Sendable (String) -> Bool) {
-        isSuffix = isPublicSuffix
-    }
+    public init(_ isPublicSuffix: @escaping @Sendable (String) -> Bool) { isSuffix = isPublicSuffix }
 
     /// Every domain of a single label, such as `com`, and no other.
     public static let singleLabel = PublicSuffixRule { _ in false }
@@ -127,9 +123,7 @@ public final class PublicSuffixRule: Hashable, Sendable {
     public static let system = PublicSuffixRule { RegistrySuffixes.installed.contains($0) }
 
     /// Reads what the rule needs, which blocks.
-    func load() {
-        if self == .system { _ = RegistrySuffixes.installed }
-    }
+    func load() { if self == .system { _ = RegistrySuffixes.installed } }
 
     /// Whether a domain is a public suffix; one of a single label always is.
     public func isPublicSuffix(_ domain: String) -> Bool {
@@ -137,12 +131,8 @@ public final class PublicSuffixRule: Hashable, Sendable {
     }
 
     /// Whether they are the same object.
-    public static func == (left: PublicSuffixRule, right: PublicSuffixRule) -> Bool {
-        left === right
-    }
+    public static func == (left: PublicSuffixRule, right: PublicSuffixRule) -> Bool { left === right }
 
     /// Hashes the identity.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(ObjectIdentifier(self))
-    }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

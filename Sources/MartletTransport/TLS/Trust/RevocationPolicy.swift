@@ -49,13 +49,9 @@ public struct RevocationPolicy: Hashable, Sendable {
     package let pointer: OpaquePointer
 
     /// Takes over a reference.
-    package init(owning pointer: OpaquePointer) {
-        unsafe self.pointer = pointer
-    }
+    package init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
-    deinit {
-        unsafe X509_CRL_free(pointer)
-    }
+    deinit { unsafe X509_CRL_free(pointer) }
 
     /// The lists of a source, at least one.
     static func lists(of source: PEMSource) throws(TLSError) -> [RevocationList] {

@@ -7,13 +7,9 @@ final class TrustEvaluator: Hashable, Sendable {
         self.decide = decide
     }
 
-    static func == (left: TrustEvaluator, right: TrustEvaluator) -> Bool {
-        left === right
-    }
+    static func == (left: TrustEvaluator, right: TrustEvaluator) -> Bool { left === right }
 
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(ObjectIdentifier(self))
-    }
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 /// What a custom trust policy says.
